@@ -1,0 +1,92 @@
+//! Reading JSON objects strictly: the few members podgate needs, borrowed from the bytes.
+//!
+//! serde's derived structs are too lenient for a webhook: they take an array for an object and
+//! see a repeated key only where the field is known. kube-apiserver and podgate must never read
+//! one body in two ways, so every object that podgate reads goes through [`Object`], which
+//! refuses both. What podgate does not read goes through [`Skipped`], which still counts depth.
+
+mod any;
+mod keys;
+mod text;
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
+
+pub use any::{AnyValue, Skipped, WithoutRepeatedKeys};
+use keys::Keys;
+pub use text::Text;
+
+/// A JSON object of which podgate reads some members.
+pub trait Members<'de>: Default {
+    /// What the object is, as an error message calls it: `a Pod`.
+    const EXPECTED: &'static str;
+
+    /// Reads the value of `key`, or answers `false` without touching it when podgate has no
+    /// use for that key.
+    ///
+    /// # Errors
+    /// The deserializer's, when the value has another type.
+    fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error>;
+}
+
+/// An object, read member by member; `null` and every other type is an error, and so is a key
+/// that comes twice.
+#[derive(Debug)]
+pub struct Object<T>(pub T);
+
+impl<'de, T: Members<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ObjectVisitor(PhantomData))
+    }
+}
+
+struct ObjectVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Members<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = Object<T>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(T::EXPECTED)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object<T>, A::Error> {
+        let mut value = T::default();
+        let mut keys = Keys::default();
+        while let Some(key) = map.next_key::<Text<'de>>()? {
+            let known = value.member(&key, &mut map)?;
+            if !known {
+                map.next_value::<Skipped>()?;
+            }
+            keys.insert(key).map_err(A::Error::custom)?;
+        }
+        Ok(Object(value))
+    }
+}
+
+/// Reads the value of a key that holds an object or `null`.
+///
+/// # Errors
+/// Another type, a repeated key, or a member of the wrong type.
+pub fn optional_object<'de, T: Members<'de>, A: MapAccess<'de>>(map: &mut A) -> Result<Option<T>, A::Error> {
+    Ok(map.next_value::<Option<Object<T>>>()?.map(|Object(value)| value))
+}
+
+/// Reads the value of a key that holds a list of objects, or `null`, which Kubernetes takes for
+/// an empty one.
+///
+/// # Errors
+/// Another type than a list, or an element that is no such object.
+pub fn object_list<'de, T: Members<'de>, A: MapAccess<'de>>(map: &mut A) -> Result<Vec<T>, A::Error> {
+    let list = map.next_value::<Option<Vec<Object<T>>>>()?.unwrap_or_default();
+    Ok(list.into_iter().map(|Object(value)| value).collect())
+}
+
+/// Reads the value of a key that holds a list of strings, or `null`.
+///
+/// # Errors
+/// Another type than a list, or an element that is no string.
+pub fn text_list<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Vec<Text<'de>>, A::Error> {
+    Ok(map.next_value::<Option<_>>()?.unwrap_or_default())
+}

@@ -1,0 +1,12 @@
+//! podgate: a Kubernetes admission webhook.
+//!
+//! ```text
+//! bytes → TLS → HTTP → review → policies → patch and verdict → bytes
+//! └── server ────┘  └─ review ┘└ policy ┘ └─ patch, review ─┘└ server
+//! ```
+
+pub mod admission;
+pub mod json;
+pub mod patch;
+pub mod pod;
+pub mod policy;

@@ -1,0 +1,158 @@
+//! JSON Patch (RFC 6902): operations that follow from what was read.
+//!
+//! Never a diff of two decoded objects: what podgate does not know is not touched. Every
+//! operation is an `add`, which on a member that is there replaces its value (section 4.1), so
+//! that `null` and a missing member need no telling apart.
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use crate::pod::ContainerList;
+
+/// The operations of one patch, in order.
+#[derive(Debug, Default)]
+pub struct Patch {
+    operations: Vec<Operation>,
+}
+
+impl Patch {
+    /// Sets the member at `path` to `value`; its parent must be there.
+    pub fn add(&mut self, path: Pointer, value: impl Into<Value>) {
+        self.operations.push(Operation { op: "add", path, value: value.into() });
+    }
+
+    /// The patch, or nothing when it changes nothing.
+    #[must_use]
+    pub fn or_none(self) -> Option<Self> {
+        (!self.operations.is_empty()).then_some(self)
+    }
+}
+
+impl Serialize for Patch {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.operations.serialize(serializer)
+    }
+}
+
+#[derive(Debug, serde::Serialize)]
+struct Operation {
+    op: &'static str,
+    path: Pointer,
+    value: Value,
+}
+
+/// A JSON Pointer (RFC 6901).
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[serde(transparent)]
+pub struct Pointer(String);
+
+impl Pointer {
+    /// `/spec`.
+    #[must_use]
+    pub fn pod_spec() -> Self {
+        Self("/spec".to_owned())
+    }
+
+    /// `/spec/LIST/INDEX`.
+    #[must_use]
+    pub fn container(list: ContainerList, index: usize) -> Self {
+        Self(format!("/spec/{}/{index}", list.field()))
+    }
+
+    /// The member `name` of what this points at.
+    #[must_use]
+    pub fn member(&self, name: &str) -> Self {
+        let mut path = String::with_capacity(self.0.len() + 1 + name.len());
+        path.push_str(&self.0);
+        path.push('/');
+        for character in name.chars() {
+            match character {
+                '~' => path.push_str("~0"),
+                '/' => path.push_str("~1"),
+                other => path.push(other),
+            }
+        }
+        Self(path)
+    }
+}
+
+/// A value to set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value {
+    /// `true` or `false`.
+    Bool(bool),
+    /// A string.
+    Text(String),
+    /// An object.
+    Object(Vec<(&'static str, Value)>),
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Self {
+        Self::Bool(value)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(value: &str) -> Self {
+        Self::Text(value.to_owned())
+    }
+}
+
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Bool(value) => serializer.serialize_bool(*value),
+            Self::Text(value) => serializer.serialize_str(value),
+            Self::Object(members) => {
+                let mut map = serializer.serialize_map(Some(members.len()))?;
+                for (name, value) in members {
+                    map.serialize_entry(name, value)?;
+                }
+                map.end()
+            }
+        }
+    }
+}
+
+/// Sets members of an object that may not be there yet: one `add` for the whole object where it
+/// is missing, else one for each member. Nothing to set is nothing to add.
+pub fn add_members(patch: &mut Patch, path: &Pointer, is_there: bool, members: Vec<(&'static str, Value)>) {
+    if members.is_empty() {
+        return;
+    }
+    if is_there {
+        for (name, value) in members {
+            patch.add(path.member(name), value);
+        }
+    } else {
+        patch.add(path.clone(), Value::Object(members));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_pointers() {
+        assert_eq!(Pointer::pod_spec().member("a/b~c").0, "/spec/a~1b~0c");
+    }
+
+    #[test]
+    fn adds_a_missing_parent_once() {
+        let members = || vec![("x", Value::Bool(true)), ("y", Value::from("1"))];
+        let json = |is_there| {
+            let mut patch = Patch::default();
+            add_members(&mut patch, &Pointer::pod_spec(), is_there, members());
+            serde_json::to_value(&patch).unwrap_or_default()
+        };
+        assert_eq!(json(false), serde_json::json!([{"op": "add", "path": "/spec", "value": {"x": true, "y": "1"}}]));
+        assert_eq!(
+            json(true),
+            serde_json::json!([
+                {"op": "add", "path": "/spec/x", "value": true},
+                {"op": "add", "path": "/spec/y", "value": "1"},
+            ])
+        );
+    }
+}

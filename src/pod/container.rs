@@ -1,0 +1,276 @@
+//! A container, as far as policies read it.
+
+use std::fmt;
+
+use serde::de::MapAccess;
+
+use super::Quantity;
+use crate::json::{self, Members, Text};
+
+/// The one spelling of the capability that the API server itself refuses beside
+/// `allowPrivilegeEscalation: false`.
+const CAP_SYS_ADMIN: &str = "CAP_SYS_ADMIN";
+
+/// The Windows account that the kubelet takes for root.
+const CONTAINER_ADMINISTRATOR: &str = "ContainerAdministrator";
+
+/// The three lists of containers that a pod has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ContainerList {
+    /// `spec.containers`.
+    Containers,
+    /// `spec.initContainers`.
+    InitContainers,
+    /// `spec.ephemeralContainers`.
+    EphemeralContainers,
+}
+
+impl ContainerList {
+    /// All three, in the order in which they are judged.
+    pub const ALL: [Self; 3] = [Self::Containers, Self::InitContainers, Self::EphemeralContainers];
+
+    /// The member of `spec` that holds the list.
+    #[must_use]
+    pub const fn field(self) -> &'static str {
+        match self {
+            Self::Containers => "containers",
+            Self::InitContainers => "initContainers",
+            Self::EphemeralContainers => "ephemeralContainers",
+        }
+    }
+}
+
+/// How a message calls a container of the list.
+impl fmt::Display for ContainerList {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Containers => "container",
+            Self::InitContainers => "init container",
+            Self::EphemeralContainers => "ephemeral container",
+        })
+    }
+}
+
+/// A `v1.Container` or `v1.EphemeralContainer`.
+#[derive(Debug, Default)]
+pub struct Container<'a> {
+    /// `name`.
+    pub name: Text<'a>,
+    /// `image`; empty where it is missing.
+    pub image: Text<'a>,
+    /// `securityContext`.
+    pub security_context: Option<SecurityContext<'a>>,
+    /// `resources`.
+    pub resources: Option<ResourceRequirements<'a>>,
+    /// `restartPolicy`.
+    restart_policy: Option<Text<'a>>,
+}
+
+impl Container<'_> {
+    /// Whether an init container is a native sidecar (KEP-753).
+    #[must_use]
+    pub fn restarts_always(&self) -> bool {
+        self.restart_policy.as_deref() == Some("Always")
+    }
+
+    /// `securityContext.privileged`.
+    #[must_use]
+    pub fn is_privileged(&self) -> bool {
+        self.security_context.as_ref().is_some_and(|context| context.privileged)
+    }
+
+    /// Whether `securityContext.capabilities.add` has `CAP_SYS_ADMIN`, spelt so.
+    #[must_use]
+    pub fn adds_cap_sys_admin(&self) -> bool {
+        self.security_context.as_ref().is_some_and(|context| context.adds_cap_sys_admin)
+    }
+}
+
+impl<'de> Members<'de> for Container<'de> {
+    const EXPECTED: &'static str = "a Container";
+
+    fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
+        match key {
+            "name" => self.name = map.next_value::<Option<_>>()?.unwrap_or_default(),
+            "image" => self.image = map.next_value::<Option<_>>()?.unwrap_or_default(),
+            "securityContext" => self.security_context = json::optional_object(map)?,
+            "resources" => self.resources = json::optional_object(map)?,
+            "restartPolicy" => self.restart_policy = map.next_value()?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+/// A `v1.SecurityContext`, or what a `v1.PodSecurityContext` shares with it.
+#[derive(Debug, Default)]
+pub struct SecurityContext<'a> {
+    /// `privileged`.
+    pub privileged: bool,
+    /// `allowPrivilegeEscalation`.
+    pub allow_privilege_escalation: Option<bool>,
+    /// `runAsNonRoot`.
+    pub run_as_non_root: Option<bool>,
+    /// `runAsUser`.
+    pub run_as_user: Option<i64>,
+    /// `windowsOptions`.
+    pub windows_options: Option<WindowsOptions<'a>>,
+    adds_cap_sys_admin: bool,
+}
+
+impl<'de> Members<'de> for SecurityContext<'de> {
+    const EXPECTED: &'static str = "a SecurityContext";
+
+    fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
+        match key {
+            "privileged" => self.privileged = map.next_value::<Option<_>>()?.unwrap_or(false),
+            "allowPrivilegeEscalation" => self.allow_privilege_escalation = map.next_value()?,
+            "runAsNonRoot" => self.run_as_non_root = map.next_value()?,
+            "runAsUser" => self.run_as_user = map.next_value()?,
+            "windowsOptions" => self.windows_options = json::optional_object(map)?,
+            "capabilities" => {
+                let capabilities = json::optional_object::<Capabilities<'de>, _>(map)?.unwrap_or_default();
+                self.adds_cap_sys_admin = capabilities.add.iter().any(|added| &**added == CAP_SYS_ADMIN);
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+#[derive(Default)]
+struct Capabilities<'a> {
+    add: Vec<Text<'a>>,
+}
+
+impl<'de> Members<'de> for Capabilities<'de> {
+    const EXPECTED: &'static str = "a Capabilities object";
+
+    fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
+        match key {
+            "add" => self.add = json::text_list(map)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+/// A `v1.WindowsSecurityContextOptions`.
+#[derive(Debug, Default)]
+pub struct WindowsOptions<'a> {
+    /// `hostProcess`.
+    pub host_process: bool,
+    /// `runAsUserName`.
+    pub run_as_user_name: Option<Text<'a>>,
+}
+
+impl WindowsOptions<'_> {
+    /// Whether `runAsUserName` is the account that the kubelet takes for root, in any case.
+    #[must_use]
+    pub fn runs_as_administrator(&self) -> Option<bool> {
+        self.run_as_user_name.as_deref().map(|name| name.eq_ignore_ascii_case(CONTAINER_ADMINISTRATOR))
+    }
+}
+
+impl<'de> Members<'de> for WindowsOptions<'de> {
+    const EXPECTED: &'static str = "a WindowsSecurityContextOptions";
+
+    fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
+        match key {
+            "hostProcess" => self.host_process = map.next_value::<Option<_>>()?.unwrap_or(false),
+            "runAsUserName" => self.run_as_user_name = map.next_value()?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+/// The resources that podgate knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ResourceName {
+    /// `cpu`, in cores.
+    Cpu,
+    /// `memory`, in bytes.
+    Memory,
+}
+
+impl ResourceName {
+    /// Both, in the order in which they are patched.
+    pub const ALL: [Self; 2] = [Self::Cpu, Self::Memory];
+
+    /// The key in `limits` and `requests`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Memory => "memory",
+        }
+    }
+}
+
+/// A `v1.ResourceRequirements`.
+#[derive(Debug, Default)]
+pub struct ResourceRequirements<'a> {
+    /// `limits`.
+    pub limits: Option<ResourceList<'a>>,
+    /// `requests`.
+    pub requests: Option<ResourceList<'a>>,
+}
+
+impl<'a> ResourceRequirements<'a> {
+    /// The limit of a resource, where one is written.
+    #[must_use]
+    pub fn limit(&self, name: ResourceName) -> Option<&Quantity<'a>> {
+        self.limits.as_ref().and_then(|limits| limits.get(name))
+    }
+
+    /// The request of a resource, where one is written.
+    #[must_use]
+    pub fn request(&self, name: ResourceName) -> Option<&Quantity<'a>> {
+        self.requests.as_ref().and_then(|requests| requests.get(name))
+    }
+}
+
+impl<'de> Members<'de> for ResourceRequirements<'de> {
+    const EXPECTED: &'static str = "a ResourceRequirements";
+
+    fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
+        match key {
+            "limits" => self.limits = json::optional_object(map)?,
+            "requests" => self.requests = json::optional_object(map)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+/// A `v1.ResourceList`, for the resources that podgate knows.
+#[derive(Debug, Default)]
+pub struct ResourceList<'a> {
+    cpu: Option<Quantity<'a>>,
+    memory: Option<Quantity<'a>>,
+}
+
+impl<'a> ResourceList<'a> {
+    /// The amount of a resource, where one is written.
+    #[must_use]
+    pub fn get(&self, name: ResourceName) -> Option<&Quantity<'a>> {
+        match name {
+            ResourceName::Cpu => self.cpu.as_ref(),
+            ResourceName::Memory => self.memory.as_ref(),
+        }
+    }
+}
+
+impl<'de> Members<'de> for ResourceList<'de> {
+    const EXPECTED: &'static str = "a map of quantities";
+
+    fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
+        match key {
+            "cpu" => self.cpu = map.next_value()?,
+            "memory" => self.memory = map.next_value()?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}

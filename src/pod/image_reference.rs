@@ -1,0 +1,212 @@
+//! Image references, by the grammar of Go's `distribution/reference`.
+
+/// The most characters that a repository may have, domain and all.
+const REPOSITORY_LENGTH_MAX: usize = 255;
+
+/// The most characters that a tag may have.
+const TAG_LENGTH_MAX: usize = 128;
+
+/// A reference to an image, as `reference.ParseNormalizedNamed` of
+/// [`github.com/distribution/reference`](https://pkg.go.dev/github.com/distribution/reference)
+/// reads it: `[domain[:port]/]path[:tag][@digest]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ImageReference<'a> {
+    /// Domain and path as written, without tag and digest.
+    pub repository: &'a str,
+    /// The tag, where one is written.
+    pub tag: Option<&'a str>,
+    /// The digest, where one is written: well formed, and of an algorithm that registries use.
+    pub digest: Option<&'a str>,
+}
+
+impl<'a> ImageReference<'a> {
+    /// Reads a reference.
+    ///
+    /// # Errors
+    /// What a container runtime would refuse, with the reason.
+    pub fn parse(text: &'a str) -> Result<Self, InvalidReference> {
+        if text.is_empty() {
+            return Err(InvalidReference::Empty);
+        }
+        if is_hex(text, 64) {
+            return Err(InvalidReference::Identifier);
+        }
+        let (rest, digest) = match text.split_once('@') {
+            Some((rest, digest)) => (rest, Some(digest)),
+            None => (text, None),
+        };
+        // A colon before the last slash belongs to the domain's port.
+        let path_start = rest.rfind('/').map_or(0, |slash| slash + 1);
+        let (repository, tag) = match rest[path_start..].find(':') {
+            Some(colon) => (&rest[..path_start + colon], Some(&rest[path_start + colon + 1..])),
+            None => (rest, None),
+        };
+        check_repository(repository)?;
+        if let Some(tag) = tag.filter(|tag| !is_tag(tag)) {
+            return Err(InvalidReference::Tag { found: tag.to_owned() });
+        }
+        if let Some(digest) = digest.filter(|digest| !is_digest(digest)) {
+            return Err(InvalidReference::Digest { found: digest.to_owned() });
+        }
+        Ok(Self { repository, tag, digest })
+    }
+}
+
+/// Why a text is no image reference.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidReference {
+    /// There is nothing.
+    #[error("it is empty")]
+    Empty,
+    /// 64 hexadecimal digits alone, which runtimes take for an image's identifier.
+    #[error("64 hexadecimal digits alone are no image name")]
+    Identifier,
+    /// The part before tag and digest.
+    #[error("{found:?} is no repository name: lower-case letters, digits, and single . _ - between them")]
+    Repository {
+        /// The repository as written.
+        found: String,
+    },
+    /// A repository of more than 255 characters.
+    #[error("the repository name has more than {REPOSITORY_LENGTH_MAX} characters")]
+    TooLong,
+    /// The part after the colon.
+    #[error("{found:?} is no tag: at most {TAG_LENGTH_MAX} letters, digits, _ . -")]
+    Tag {
+        /// The tag as written.
+        found: String,
+    },
+    /// The part after the at sign.
+    #[error("{found:?} is no digest: sha256: and 64 lower-case hexadecimal digits")]
+    Digest {
+        /// The digest as written.
+        found: String,
+    },
+}
+
+fn check_repository(repository: &str) -> Result<(), InvalidReference> {
+    let invalid = || InvalidReference::Repository { found: repository.to_owned() };
+    let path = match repository.split_once('/') {
+        // A first element that is written as a host is one, and may have upper case and a port.
+        Some((domain, path)) if is_domain(domain) => path,
+        _ => repository,
+    };
+    if !path.split('/').all(is_path_component) {
+        return Err(invalid());
+    }
+    if repository.len() > REPOSITORY_LENGTH_MAX {
+        return Err(InvalidReference::TooLong);
+    }
+    Ok(())
+}
+
+fn is_domain(domain: &str) -> bool {
+    let (host, port) = match domain.strip_prefix('[') {
+        Some(bracketed) => match bracketed.split_once(']') {
+            Some((address, rest)) if is_ipv6_text(address) => (None, rest),
+            _ => return false,
+        },
+        None => match domain.find(':') {
+            Some(colon) => (Some(&domain[..colon]), &domain[colon..]),
+            None => (Some(domain), ""),
+        },
+    };
+    let port_is_right = match port.strip_prefix(':') {
+        Some(digits) => !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()),
+        None => port.is_empty(),
+    };
+    port_is_right && host.is_none_or(|host| host.split('.').all(is_domain_component))
+}
+
+fn is_ipv6_text(address: &str) -> bool {
+    !address.is_empty() && address.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b':')
+}
+
+fn is_domain_component(component: &str) -> bool {
+    let alphanumeric = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let bytes = component.as_bytes();
+    alphanumeric(bytes.first())
+        && alphanumeric(bytes.last())
+        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
+}
+
+/// Letters and digits in lower case, with one `.`, one or two `_`, or any number of `-` between.
+fn is_path_component(component: &str) -> bool {
+    let alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let bytes = component.as_bytes();
+    let (Some(&first), Some(&last)) = (bytes.first(), bytes.last()) else {
+        return false;
+    };
+    alphanumeric(first)
+        && alphanumeric(last)
+        && component
+            .split(|character: char| character.is_ascii_lowercase() || character.is_ascii_digit())
+            .all(|separator| {
+                matches!(separator, "" | "." | "_" | "__") || separator.bytes().all(|byte| byte == b'-')
+            })
+}
+
+fn is_tag(tag: &str) -> bool {
+    let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    tag.len() <= TAG_LENGTH_MAX
+        && tag.bytes().next().is_some_and(word)
+        && tag.bytes().all(|byte| word(byte) || byte == b'.' || byte == b'-')
+}
+
+fn is_digest(digest: &str) -> bool {
+    match digest.split_once(':') {
+        Some(("sha256", hex)) => is_hex(hex, 64),
+        Some(("sha384", hex)) => is_hex(hex, 96),
+        Some(("sha512", hex)) => is_hex(hex, 128),
+        _ => false,
+    }
+}
+
+fn is_hex(text: &str, length: usize) -> bool {
+    text.len() == length && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHA256: &str = "sha256:4f1c9a0be2d377654f1c9a0be2d377654f1c9a0be2d377654f1c9a0be2d37765";
+
+    fn parts(text: &str) -> (&str, Option<&str>, Option<&str>) {
+        let reference = ImageReference::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        (reference.repository, reference.tag, reference.digest)
+    }
+
+    #[test]
+    fn splits_every_form() {
+        assert_eq!(parts("nginx"), ("nginx", None, None));
+        assert_eq!(parts("nginx:1.27"), ("nginx", Some("1.27"), None));
+        assert_eq!(parts("registry:5000/app"), ("registry:5000/app", None, None));
+        assert_eq!(parts("registry:5000/app:1"), ("registry:5000/app", Some("1"), None));
+        assert_eq!(parts("10.0.0.7:5000/tool:1.2.3"), ("10.0.0.7:5000/tool", Some("1.2.3"), None));
+        assert_eq!(parts("[2001:db8::10]:5000/base/tool:1.0"), ("[2001:db8::10]:5000/base/tool", Some("1.0"), None));
+        assert_eq!(parts("[::1]/tool"), ("[::1]/tool", None, None));
+        assert_eq!(parts("Registry.Example.com/app:LATEST"), ("Registry.Example.com/app", Some("LATEST"), None));
+        assert_eq!(parts("UPPER/app:1"), ("UPPER/app", Some("1"), None));
+        assert_eq!(parts("my_registry.com/app:1"), ("my_registry.com/app", Some("1"), None));
+        let pinned = format!("quay.io/a/b:latest@{SHA256}");
+        assert_eq!(parts(&pinned), ("quay.io/a/b", Some("latest"), Some(SHA256)));
+        let sha512 = format!("a@sha512:{}", "0".repeat(128));
+        assert!(parts(&sha512).2.is_some());
+    }
+
+    #[test]
+    fn refuses_what_a_runtime_refuses() {
+        let too_long = format!("{}/b:1", "a".repeat(254));
+        let long_tag = format!("a:{}", "1".repeat(129));
+        let upper_hex = format!("a@{}", SHA256.to_uppercase().replace("SHA256", "sha256"));
+        for text in [
+            "", " nginx:1", "nginx:1 ", "nginx:", "nginx:-1", ":1", "@", "a@", "a:b:c", "cache@7.2.5", "Nginx:1",
+            "quay.io/Team/app:1", "a//b:1", "/a:1", "a/:1", "a___b:1", "a..b:1", "-a:1", "a-:1", "https://quay.io/a:1",
+            "reg_istry:5000/app:1", "[::1/app:1", "[::g]/app:1", "[]/app:1", "registry:/app:1", "registry:5000x/app:1",
+            "a@sha256:abc", "a:1@sha256:", "aé:1", "a:é", "a\n:1", &"f".repeat(64), &too_long, &long_tag, &upper_hex,
+        ] {
+            assert!(ImageReference::parse(text).is_err(), "{text:?} was taken");
+        }
+    }
+}

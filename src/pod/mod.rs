@@ -1,0 +1,208 @@
+//! A pod, as far as policies read it, borrowed from the review's bytes.
+//!
+//! Every type here names the Kubernetes API field that it reads. Members that are `null` count
+//! as missing, as they do for the API server; what podgate does not read is skipped unseen.
+
+mod container;
+mod image_reference;
+mod quantity;
+mod volume;
+mod workload;
+
+use serde::de::MapAccess;
+
+use crate::json::{self, Members, Skipped, Text};
+
+pub use container::{
+    Container, ContainerList, ResourceList, ResourceName, ResourceRequirements, SecurityContext, WindowsOptions,
+};
+pub use image_reference::{ImageReference, InvalidReference};
+pub use quantity::{NotAQuantity, Quantity};
+pub use volume::{HostPathVolume, ImageVolume, Volume};
+pub use workload::{Workload, WorkloadKind};
+
+/// The annotation by which the kubelet marks the API's copy of a static pod
+/// (`k8s.io/api/core/v1.MirrorPodAnnotationKey`).
+const MIRROR_POD_ANNOTATION: &str = "kubernetes.io/config.mirror";
+
+/// A `v1.Pod`.
+#[derive(Debug, Default)]
+pub struct Pod<'a> {
+    /// `metadata`.
+    pub metadata: ObjectMeta<'a>,
+    /// `spec`.
+    pub spec: Option<PodSpec<'a>>,
+}
+
+impl<'de> Members<'de> for Pod<'de> {
+    const EXPECTED: &'static str = "a Pod";
+
+    fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
+        match key {
+            "metadata" => self.metadata = json::optional_object(map)?.unwrap_or_default(),
+            "spec" => self.spec = json::optional_object(map)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+/// `metadata` (`metav1.ObjectMeta`).
+#[derive(Debug, Default)]
+pub struct ObjectMeta<'a> {
+    /// `name`.
+    pub name: Option<Text<'a>>,
+    /// `generateName`, of which the API server makes a name after the mutating webhooks.
+    pub generate_name: Option<Text<'a>>,
+    /// Whether the annotation `kubernetes.io/config.mirror` is there.
+    pub is_mirror: bool,
+}
+
+impl<'de> Members<'de> for ObjectMeta<'de> {
+    const EXPECTED: &'static str = "an ObjectMeta";
+
+    fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
+        match key {
+            "name" => self.name = map.next_value()?,
+            "generateName" => self.generate_name = map.next_value()?,
+            "annotations" => {
+                let annotations = json::optional_object::<Annotations, _>(map)?.unwrap_or_default();
+                self.is_mirror = annotations.mirror;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+#[derive(Default)]
+struct Annotations {
+    mirror: bool,
+}
+
+impl<'de> Members<'de> for Annotations {
+    const EXPECTED: &'static str = "a map of annotations";
+
+    fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
+        if key != MIRROR_POD_ANNOTATION {
+            return Ok(false);
+        }
+        map.next_value::<Skipped>()?;
+        self.mirror = true;
+        Ok(true)
+    }
+}
+
+/// `spec` of a pod or of a pod template.
+#[derive(Debug, Default)]
+pub struct PodSpec<'a> {
+    /// `containers`.
+    pub containers: Vec<Container<'a>>,
+    /// `initContainers`, native sidecars among them.
+    pub init_containers: Vec<Container<'a>>,
+    /// `ephemeralContainers`.
+    pub ephemeral_containers: Vec<Container<'a>>,
+    /// `volumes`.
+    pub volumes: Vec<Volume<'a>>,
+    /// `securityContext`, of which containers inherit what they do not set.
+    pub security_context: Option<SecurityContext<'a>>,
+    /// `resources`, for the pod as a whole (KEP-2837).
+    pub resources: Option<ResourceRequirements<'a>>,
+    /// `hostNetwork`.
+    pub host_network: bool,
+    /// `os.name`.
+    os_name: Option<Text<'a>>,
+}
+
+impl<'a> PodSpec<'a> {
+    /// Every container with its place, app containers first, then init and ephemeral ones.
+    pub fn all_containers(&self) -> impl Iterator<Item = (ContainerList, usize, &Container<'a>)> {
+        ContainerList::ALL
+            .into_iter()
+            .flat_map(|list| self.list(list).iter().enumerate().map(move |(index, container)| (list, index, container)))
+    }
+
+    /// One of the three lists of containers.
+    #[must_use]
+    pub fn list(&self, list: ContainerList) -> &[Container<'a>] {
+        match list {
+            ContainerList::Containers => &self.containers,
+            ContainerList::InitContainers => &self.init_containers,
+            ContainerList::EphemeralContainers => &self.ephemeral_containers,
+        }
+    }
+
+    /// The user that a container runs as, where the pod says so: the container's own
+    /// `runAsUser`, else the pod's.
+    #[must_use]
+    pub fn effective_run_as_user(&self, container: &Container<'_>) -> Option<Effective<i64>> {
+        self.effective(container, |context| context.run_as_user)
+    }
+
+    /// Whether a container runs as the Windows account that the kubelet takes for root, where
+    /// the pod names an account.
+    #[must_use]
+    pub fn effective_administrator(&self, container: &Container<'_>) -> Option<Effective<bool>> {
+        self.effective(container, |context| context.windows_options.as_ref()?.runs_as_administrator())
+    }
+
+    fn effective<T>(
+        &self,
+        container: &Container<'_>,
+        read: impl Fn(&SecurityContext<'_>) -> Option<T>,
+    ) -> Option<Effective<T>> {
+        let own = container.security_context.as_ref().and_then(&read).map(Effective::OfContainer);
+        own.or_else(|| self.security_context.as_ref().and_then(read).map(Effective::OfPod))
+    }
+
+    /// Whether `os.name` says windows, on which the API server refuses the Linux fields.
+    #[must_use]
+    pub fn is_windows(&self) -> bool {
+        self.os_name.as_deref() == Some("windows")
+    }
+}
+
+/// A setting in force on a container, and where it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effective<T> {
+    /// In the container's own `securityContext`.
+    OfContainer(T),
+    /// In the pod's `securityContext`, which the container inherits.
+    OfPod(T),
+}
+
+impl<'de> Members<'de> for PodSpec<'de> {
+    const EXPECTED: &'static str = "a PodSpec";
+
+    fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
+        match key {
+            "containers" => self.containers = json::object_list(map)?,
+            "initContainers" => self.init_containers = json::object_list(map)?,
+            "ephemeralContainers" => self.ephemeral_containers = json::object_list(map)?,
+            "volumes" => self.volumes = json::object_list(map)?,
+            "securityContext" => self.security_context = json::optional_object(map)?,
+            "resources" => self.resources = json::optional_object(map)?,
+            "hostNetwork" => self.host_network = map.next_value::<Option<bool>>()?.unwrap_or(false),
+            "os" => self.os_name = json::optional_object::<PodOs<'de>, _>(map)?.and_then(|os| os.name),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+#[derive(Default)]
+struct PodOs<'a> {
+    name: Option<Text<'a>>,
+}
+
+impl<'de> Members<'de> for PodOs<'de> {
+    const EXPECTED: &'static str = "a PodOS";
+
+    fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
+        match key {
+            "name" => self.name = map.next_value()?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,68 @@
+//! `spec.volumes[]`, as far as policies read it.
+
+use serde::de::MapAccess;
+
+use crate::json::{self, Members, Text};
+
+/// A `v1.Volume`.
+#[derive(Debug, Default)]
+pub struct Volume<'a> {
+    /// `name`.
+    pub name: Text<'a>,
+    /// `hostPath`.
+    pub host_path: Option<HostPathVolume<'a>>,
+    /// `image` (KEP-4639).
+    pub image: Option<ImageVolume<'a>>,
+}
+
+impl<'de> Members<'de> for Volume<'de> {
+    const EXPECTED: &'static str = "a Volume";
+
+    fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
+        match key {
+            "name" => self.name = map.next_value::<Option<_>>()?.unwrap_or_default(),
+            "hostPath" => self.host_path = json::optional_object(map)?,
+            "image" => self.image = json::optional_object(map)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+/// A `v1.HostPathVolumeSource`.
+#[derive(Debug, Default)]
+pub struct HostPathVolume<'a> {
+    /// `path`; empty where it is missing.
+    pub path: Text<'a>,
+}
+
+impl<'de> Members<'de> for HostPathVolume<'de> {
+    const EXPECTED: &'static str = "a HostPathVolumeSource";
+
+    fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
+        match key {
+            "path" => self.path = map.next_value::<Option<_>>()?.unwrap_or_default(),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+/// A `v1.ImageVolumeSource`.
+#[derive(Debug, Default)]
+pub struct ImageVolume<'a> {
+    /// `reference`; empty where it is missing.
+    pub reference: Text<'a>,
+}
+
+impl<'de> Members<'de> for ImageVolume<'de> {
+    const EXPECTED: &'static str = "an ImageVolumeSource";
+
+    fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
+        match key {
+            "reference" => self.reference = map.next_value::<Option<_>>()?.unwrap_or_default(),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}

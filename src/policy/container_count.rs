@@ -1,0 +1,87 @@
+//! `containerCount`: no pod with too many containers at once.
+//!
+//! Counts app containers and native sidecars (init containers with `restartPolicy: Always`),
+//! which run beside each other; init containers that finish and ephemeral containers are not
+//! counted. Denies more than `max`, 5 by default.
+
+use serde::Deserialize;
+
+use super::{Action, Field, Found, Mutations, PolicyName, Subject, Validation, Violation};
+use crate::pod::{Container, PodSpec};
+
+/// The settings of `containerCount`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct ContainerCount {
+    /// What is done about it; `deny` by default.
+    pub action: Action,
+    /// The most containers that a pod may have; 5 by default.
+    pub max: usize,
+}
+
+impl Default for ContainerCount {
+    fn default() -> Self {
+        Self { action: Action::Deny, max: 5 }
+    }
+}
+
+impl Validation for ContainerCount {
+    const NAME: PolicyName = PolicyName("containerCount");
+
+    fn action(&self) -> Action {
+        self.action
+    }
+
+    fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Mutations, violations: &mut Vec<Violation<'a>>) {
+        let apps = pod.containers.len();
+        let sidecars = pod.init_containers.iter().filter(|container| Container::restarts_always(container)).count();
+        let count = apps + sidecars;
+        if count <= self.max {
+            return;
+        }
+        let counted = match sidecars {
+            0 => format!("{count} containers"),
+            _ => format!("{count} containers, {sidecars} of them sidecars"),
+        };
+        violations.push(Violation {
+            policy: Self::NAME,
+            subject: Subject::Pod,
+            field: Field::Own("containers"),
+            // A pod's containers fit in memory, so their number fits in 128 bits.
+            found: Found::Amount(i128::try_from(count).unwrap_or(i128::MAX)),
+            statement: format!("has {counted}: at most {} are allowed, so split the pod", self.max),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::lines;
+    use super::ContainerCount;
+    use serde_json::{Value, json};
+
+    fn pod(apps: usize, sidecars: usize, steps: usize) -> Value {
+        let named = |kind: &str, count: usize, restart: Option<&str>| -> Vec<Value> {
+            (0..count).map(|index| json!({"name": format!("{kind}{index}"), "restartPolicy": restart})).collect()
+        };
+        let mut init = named("sidecar", sidecars, Some("Always"));
+        init.extend(named("step", steps, None));
+        json!({"containers": named("app", apps, None), "initContainers": init, "ephemeralContainers": named("e", 9, None)})
+    }
+
+    #[test]
+    fn counts_what_runs_side_by_side() {
+        for (apps, sidecars, steps) in [(5, 0, 0), (3, 2, 9), (0, 0, 6), (1, 0, 0)] {
+            assert!(lines(&ContainerCount::default(), pod(apps, sidecars, steps)).is_empty());
+        }
+        assert_eq!(
+            lines(&ContainerCount::default(), pod(6, 0, 0)),
+            ["containerCount: the pod (spec.containers) has 6 containers: at most 5 are allowed, so split the pod"]
+        );
+        assert_eq!(
+            lines(&ContainerCount::default(), pod(4, 2, 1)),
+            ["containerCount: the pod (spec.containers) has 6 containers, 2 of them sidecars: at most 5 are allowed, \
+              so split the pod"]
+        );
+    }
+}

@@ -1,0 +1,244 @@
+//! `resources`: no container without limits.
+//!
+//! Fills missing limits of app and init containers, each resource on its own, as LimitRange
+//! does: cpu `"1"` and memory `1Gi` by default. An empty map, `null` and a zero count as
+//! missing. A default below the container's own request becomes that request. Where a limit is
+//! filled and no request is there, the API server sets the request to the limit.
+//!
+//! A resource that is set for the pod as a whole (`spec.resources`) gets no container default,
+//! which would break the pod; if it has only a request there, or a zero limit, the pod's limit
+//! is filled instead: the largest of the default, the pod's request and its app containers'
+//! limits. Ephemeral containers may not have resources at all.
+
+use serde::{Deserialize, Deserializer};
+
+use crate::patch::{Patch, Pointer, Value, add_members};
+use crate::pod::{Container, ContainerList, PodSpec, Quantity, ResourceName, ResourceRequirements};
+
+/// The limits to fill in.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Resources {
+    limits: Limits,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Limits {
+    cpu: Option<DefaultLimit>,
+    memory: Option<DefaultLimit>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { cpu: DefaultLimit::parse("1"), memory: DefaultLimit::parse("1Gi") }
+    }
+}
+
+/// A limit to fill in: a quantity above zero.
+#[derive(Debug, Clone)]
+pub struct DefaultLimit(Quantity<'static>);
+
+impl DefaultLimit {
+    fn parse(text: &'static str) -> Option<Self> {
+        Quantity::parse(text).ok().filter(Quantity::is_positive).map(Self)
+    }
+}
+
+impl<'de> Deserialize<'de> for DefaultLimit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let quantity = Quantity::deserialize(deserializer)?;
+        if !quantity.is_positive() {
+            return Err(serde::de::Error::custom(format_args!(
+                "a default limit of {} limits nothing: write an amount above zero, or null for no default",
+                quantity.as_str()
+            )));
+        }
+        Quantity::parse(quantity.as_str().to_owned()).map(Self).map_err(serde::de::Error::custom)
+    }
+}
+
+impl Resources {
+    /// No default at all.
+    #[must_use]
+    pub const fn off() -> Self {
+        Self { limits: Limits { cpu: None, memory: None } }
+    }
+
+    fn default_limit(&self, name: ResourceName) -> Option<&Quantity<'static>> {
+        let limit = match name {
+            ResourceName::Cpu => self.limits.cpu.as_ref(),
+            ResourceName::Memory => self.limits.memory.as_ref(),
+        };
+        limit.map(|DefaultLimit(quantity)| quantity)
+    }
+
+    /// The limit that a container of that list lacks, where one is due.
+    pub(super) fn missing_limit<'q>(
+        &'q self,
+        pod: &PodSpec<'_>,
+        list: ContainerList,
+        container: &'q Container<'q>,
+        name: ResourceName,
+    ) -> Option<&'q str> {
+        let default = self.default_limit(name)?;
+        let resources = container.resources.as_ref();
+        let is_due = list != ContainerList::EphemeralContainers
+            && is_missing(resources, name)
+            && !is_set_for_pod(pod, name);
+        is_due.then(|| match resources.and_then(|resources| resources.request(name)) {
+            Some(request) if request > default => request.as_str(),
+            _ => default.as_str(),
+        })
+    }
+
+    /// The limit that the pod as a whole lacks, where one is due.
+    pub(super) fn missing_pod_limit<'q>(&'q self, pod: &'q PodSpec<'q>, name: ResourceName) -> Option<&'q str> {
+        let default = self.default_limit(name)?;
+        if !is_set_for_pod(pod, name) || !is_missing(pod.resources.as_ref(), name) {
+            return None;
+        }
+        let request = pod.resources.as_ref().and_then(|resources| resources.request(name));
+        let limits = pod.containers.iter().filter_map(|container| container.resources.as_ref()?.limit(name));
+        let largest: &Quantity<'q> = request.into_iter().chain(limits).fold(default, Ord::max);
+        Some(largest.as_str())
+    }
+
+    /// Adds the limits that a container lacks to the patch.
+    pub(super) fn patch(
+        &self,
+        pod: &PodSpec<'_>,
+        list: ContainerList,
+        index: usize,
+        container: &Container<'_>,
+        patch: &mut Patch,
+    ) {
+        let missing = |name| self.missing_limit(pod, list, container, name);
+        add_limits(patch, || Pointer::container(list, index), container.resources.as_ref(), missing);
+    }
+
+    /// Adds the limits that the pod as a whole lacks to the patch.
+    pub(super) fn patch_pod(&self, pod: &PodSpec<'_>, patch: &mut Patch) {
+        if pod.resources.is_some() {
+            let missing = |name| self.missing_pod_limit(pod, name);
+            add_limits(patch, Pointer::pod_spec, pod.resources.as_ref(), missing);
+        }
+    }
+}
+
+/// The API server takes a zero limit for none.
+fn is_missing(resources: Option<&ResourceRequirements<'_>>, name: ResourceName) -> bool {
+    resources.and_then(|resources| resources.limit(name)).is_none_or(Quantity::is_zero)
+}
+
+fn is_set_for_pod(pod: &PodSpec<'_>, name: ResourceName) -> bool {
+    pod.resources
+        .as_ref()
+        .is_some_and(|resources| resources.limit(name).is_some() || resources.request(name).is_some())
+}
+
+fn add_limits<'q>(
+    patch: &mut Patch,
+    owner: impl Fn() -> Pointer,
+    resources: Option<&ResourceRequirements<'_>>,
+    missing: impl Fn(ResourceName) -> Option<&'q str>,
+) {
+    let members: Vec<_> = ResourceName::ALL
+        .into_iter()
+        .filter_map(|name| missing(name).map(|limit| (name.as_str(), Value::from(limit))))
+        .collect();
+    if members.is_empty() {
+        return;
+    }
+    let path = owner().member("resources");
+    match resources {
+        Some(resources) => add_members(patch, &path.member("limits"), resources.limits.is_some(), members),
+        None => patch.add(path, Value::Object(vec![("limits", Value::Object(members))])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Policies;
+    use super::super::testing::patched;
+    use serde_json::{Value, json};
+
+    fn limited(spec: Value) -> Value {
+        let mut policies = Policies::default();
+        policies.mutations.security_context =
+            super::super::SecurityContext { allow_privilege_escalation: true, run_as_non_root: false };
+        patched(&policies, spec)
+    }
+
+    fn limits_of(resources: Value) -> Value {
+        let spec = limited(json!({"containers": [{"name": "a", "resources": resources}]}));
+        spec["containers"][0]["resources"]["limits"].clone()
+    }
+
+    #[test]
+    fn fills_what_is_missing_empty_null_or_zero() {
+        let both = json!({"cpu": "1", "memory": "1Gi"});
+        for resources in [
+            json!(null),
+            json!({}),
+            json!({"limits": null}),
+            json!({"limits": {}}),
+            json!({"limits": {"cpu": null}}),
+            json!({"limits": {"cpu": "0", "memory": "0Mi"}}),
+            json!({"limits": {"cpu": 0}}),
+        ] {
+            assert_eq!(limits_of(resources.clone()), both, "{resources}");
+        }
+        assert_eq!(limits_of(json!({"limits": {"cpu": "2"}})), json!({"cpu": "2", "memory": "1Gi"}));
+        assert_eq!(limits_of(json!({"limits": {"cpu": 2}})), json!({"cpu": 2, "memory": "1Gi"}));
+    }
+
+    #[test]
+    fn a_default_is_never_below_the_request() {
+        assert_eq!(
+            limits_of(json!({"requests": {"cpu": "1500m", "memory": "1Gi"}})),
+            json!({"cpu": "1500m", "memory": "1Gi"})
+        );
+    }
+
+    #[test]
+    fn what_is_set_for_the_pod_is_left_to_the_pod() {
+        let spec = limited(json!({
+            "resources": {"limits": {"cpu": "2"}},
+            "containers": [{"name": "a"}],
+            "initContainers": [{"name": "b"}],
+        }));
+        assert_eq!(spec["resources"], json!({"limits": {"cpu": "2"}}));
+        for list in ["containers", "initContainers"] {
+            assert_eq!(spec[list][0]["resources"], json!({"limits": {"memory": "1Gi"}}));
+        }
+    }
+
+    #[test]
+    fn a_request_alone_for_the_pod_gets_its_limit_there() {
+        let pod_limit = |request: &str, limit: &str| {
+            let spec = limited(json!({
+                "resources": {"requests": {"cpu": request}},
+                "containers": [{"name": "a", "resources": {"limits": {"cpu": limit, "memory": "1"}}}, {"name": "b"}],
+            }));
+            assert_eq!(spec["containers"][1]["resources"], json!({"limits": {"memory": "1Gi"}}));
+            spec["resources"]["limits"]["cpu"].clone()
+        };
+        assert_eq!(pod_limit("100m", "500m"), json!("1"));
+        assert_eq!(pod_limit("3", "500m"), json!("3"));
+        assert_eq!(pod_limit("100m", "4"), json!("4"));
+    }
+
+    #[test]
+    fn a_zero_limit_for_the_pod_is_filled_there_too() {
+        let spec = limited(json!({"resources": {"limits": {"memory": "0"}}, "containers": [{"name": "a"}]}));
+        assert_eq!(spec["resources"]["limits"], json!({"memory": "1Gi"}));
+        assert_eq!(spec["containers"][0]["resources"], json!({"limits": {"cpu": "1"}}));
+    }
+
+    #[test]
+    fn ephemeral_containers_have_no_resources() {
+        let spec = limited(json!({"ephemeralContainers": [{"name": "a"}]}));
+        assert_eq!(spec["ephemeralContainers"][0], json!({"name": "a"}));
+    }
+}

@@ -1,0 +1,34 @@
+//! What the policies' tests share.
+
+use serde_json::{Value, json};
+
+use super::{Mutations, Policies, Validation};
+use crate::json::Object;
+use crate::pod::PodSpec;
+
+/// Reads a pod's spec.
+pub(super) fn pod(spec: &str) -> PodSpec<'_> {
+    let Object(spec) = serde_json::from_str(spec).unwrap_or_else(|error| panic!("{spec}: {error}"));
+    spec
+}
+
+/// The lines that a policy has for a pod's spec.
+pub(super) fn lines(validation: &impl Validation, spec: Value) -> Vec<String> {
+    let text = spec.to_string();
+    let pod = pod(&text);
+    let mut violations = Vec::new();
+    validation.check(&pod, &Mutations::default(), &mut violations);
+    violations.iter().map(|violation| violation.line("")).collect()
+}
+
+/// A pod's spec after the mutations.
+pub(super) fn patched(policies: &Policies, spec: Value) -> Value {
+    let text = spec.to_string();
+    let mut object = json!({ "spec": spec });
+    if let Some(patch) = policies.mutate_pod(&pod(&text)) {
+        let patch = serde_json::to_value(&patch).unwrap_or_default();
+        let patch: json_patch::Patch = serde_json::from_value(patch).unwrap_or_else(|error| panic!("{error}"));
+        json_patch::patch(&mut object, &patch).unwrap_or_else(|error| panic!("{error}"));
+    }
+    object["spec"].take()
+}

@@ -1,0 +1,188 @@
+//! What a policy found wrong, and whether an update brought it.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::fmt::{self, Write as _};
+
+use super::{Action, PolicyName};
+use crate::pod::ContainerList;
+
+/// The most characters of a value that a message shows.
+const SHOWN_MAX: usize = 256;
+
+/// One thing that one policy does not allow.
+#[derive(Debug, Clone)]
+pub struct Violation<'a> {
+    /// The policy.
+    pub policy: PolicyName,
+    /// Whose fault it is.
+    pub subject: Subject<'a>,
+    /// The field at fault.
+    pub field: Field,
+    /// The value found there.
+    pub found: Found<'a>,
+    /// What is wrong and what to do, to be read after the subject: `is "x": write y`.
+    pub statement: String,
+}
+
+/// The part of a pod that a violation is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Subject<'a> {
+    /// The pod as a whole.
+    Pod,
+    /// A container.
+    Container {
+        /// Its list.
+        list: ContainerList,
+        /// Its place in the list.
+        index: usize,
+        /// Its name.
+        name: &'a str,
+    },
+    /// A volume.
+    Volume {
+        /// Its place in `spec.volumes`.
+        index: usize,
+        /// Its name.
+        name: &'a str,
+    },
+}
+
+impl<'a> Subject<'a> {
+    /// The name by which an update is compared: names are unique in a pod, places are not kept.
+    fn name(&self) -> &'a str {
+        match self {
+            Self::Pod => "",
+            Self::Container { name, .. } | Self::Volume { name, .. } => name,
+        }
+    }
+}
+
+/// How a message calls it: `init container "seed"`.
+impl fmt::Display for Subject<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pod => formatter.write_str("the pod"),
+            Self::Container { list, name, .. } => write!(formatter, "{list} {}", Quoted(name)),
+            Self::Volume { name, .. } => write!(formatter, "volume {}", Quoted(name)),
+        }
+    }
+}
+
+/// The field at fault, below the subject or below the pod's spec.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Field {
+    /// Below the subject: `securityContext.privileged` of a container.
+    Own(&'static str),
+    /// Below `spec`, where a container inherits it: `securityContext.runAsUser`.
+    OfPod(&'static str),
+}
+
+/// The value found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found<'a> {
+    /// A value that an update keeps or changes.
+    Value(Cow<'a, str>),
+    /// An amount that an update may lower but not raise.
+    Amount(i128),
+}
+
+impl Violation<'_> {
+    /// The path of the field, from the pod's or the template's root.
+    #[must_use]
+    pub fn field_path(&self) -> String {
+        match (self.field, self.subject) {
+            (Field::OfPod(field), _) | (Field::Own(field), Subject::Pod) => format!("spec.{field}"),
+            (Field::Own(field), Subject::Container { list, index, .. }) => {
+                format!("spec.{}[{index}].{field}", list.field())
+            }
+            (Field::Own(field), Subject::Volume { index, .. }) => format!("spec.volumes[{index}].{field}"),
+        }
+    }
+
+    /// One line for a message; `root` is where the pod stands in the object, such as
+    /// `spec.template.`, or nothing.
+    #[must_use]
+    pub fn line(&self, root: &str) -> String {
+        format!("{}: {} ({root}{}) {}", self.policy, self.subject, self.field_path(), self.statement)
+    }
+}
+
+/// A violation with what is done about it.
+#[derive(Debug, Clone)]
+pub struct Judgement<'a> {
+    /// What was found.
+    pub violation: Violation<'a>,
+    /// The policy's action, softened where the violation is none of this request's making.
+    pub action: Action,
+}
+
+/// The violations that the old object of an update had already.
+#[derive(Debug, Default)]
+pub struct Existing<'a> {
+    values: HashSet<(PolicyName, &'a str, Field, Cow<'a, str>)>,
+    amounts: HashMap<(PolicyName, &'a str, Field), i128>,
+}
+
+impl<'a> Existing<'a> {
+    /// Remembers the violations of an old object.
+    pub fn new(violations: impl IntoIterator<Item = Violation<'a>>) -> Self {
+        let mut existing = Self::default();
+        for violation in violations {
+            let (policy, name, field) = (violation.policy, violation.subject.name(), violation.field);
+            match violation.found {
+                Found::Value(value) => {
+                    existing.values.insert((policy, name, field, value));
+                }
+                Found::Amount(amount) => {
+                    existing.amounts.insert((policy, name, field), amount);
+                }
+            }
+        }
+        existing
+    }
+
+    /// Whether the old object was no better: the same policy, the same container or volume, the
+    /// same value, or an amount as large.
+    #[must_use]
+    pub fn has(&self, violation: &Violation<'_>) -> bool {
+        let (policy, name, field) = (violation.policy, violation.subject.name(), violation.field);
+        match &violation.found {
+            Found::Value(value) => self.values.contains(&(policy, name, field, Cow::Borrowed(value))),
+            Found::Amount(amount) => self.amounts.get(&(policy, name, field)).is_some_and(|old| old >= amount),
+        }
+    }
+}
+
+/// A value from the object in a message: in quotes, without control characters, and cut when
+/// it is long. Everything else stands as its author wrote it.
+pub struct Quoted<'a>(pub &'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_char('"')?;
+        for character in self.0.chars().take(SHOWN_MAX) {
+            if character.is_control() {
+                write!(formatter, "{}", character.escape_default())?;
+            } else {
+                formatter.write_char(character)?;
+            }
+        }
+        if self.0.chars().nth(SHOWN_MAX).is_some() {
+            formatter.write_char('…')?;
+        }
+        formatter.write_char('"')
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quoting_keeps_a_value_on_one_line() {
+        assert_eq!(Quoted("/a\\b \"c\"").to_string(), "\"/a\\b \"c\"\"");
+        assert_eq!(Quoted("a\nb\u{7f}").to_string(), "\"a\\nb\\u{7f}\"");
+        assert_eq!(Quoted(&"é".repeat(300)).to_string(), format!("\"{}…\"", "é".repeat(256)));
+    }
+}
