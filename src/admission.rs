@@ -1,4 +1,14 @@
 //! One AdmissionReview in, one answer out: the whole of podgate without the wire.
+//!
+//! The server, `podgate review` and the tests all call [`answer`], so that they cannot disagree.
+
+use crate::patch::Patch;
+use crate::pod::{ObjectMeta, Pod, PodSpec, Workload, WorkloadKind};
+use crate::policy::{Action, Judgement, Policies};
+use crate::review::{self, Denial, Described, Malformed, Requested, Response, Review, Subresource};
+
+/// The group that every node's kubelet is in.
+const NODES_GROUP: &str = "system:nodes";
 
 /// Which of the two webhooks a review was sent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -44,9 +54,25 @@ pub struct Answer {
     pub event: Option<Box<Event>>,
 }
 
+/// Why a review gets a line in the log.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum EventKind {
+    /// The body was no AdmissionReview: HTTP 400.
+    #[default]
+    Unreadable,
+    /// The object could not be judged: denied with code 400.
+    Invalid,
+    /// Policies denied it.
+    Denied,
+    /// The kubelet runs a pod that policies would deny: allowed with a warning.
+    MirrorPod,
+}
+
 /// What the log needs to say of a review that was denied, or that deserves a line all the same.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Event {
+    /// Why it gets a line.
+    pub kind: EventKind,
     /// The review's uid, as kube-apiserver logs it too.
     pub uid: String,
     /// The namespace of the request; empty for a cluster-scoped object.
@@ -59,4 +85,214 @@ pub struct Event {
     pub policies: String,
     /// The message as its author sees it.
     pub message: String,
+}
+
+/// Answers one review. Never panics, never blocks, and never allows what it could not read.
+#[must_use]
+pub fn answer(policies: &Policies, webhook: Webhook, body: &[u8]) -> Answer {
+    match review::read(body) {
+        Ok(review) => answer_review(policies, webhook, &review),
+        Err(error) => answer_malformed(&error),
+    }
+}
+
+fn answer_malformed(error: &Malformed) -> Answer {
+    Answer {
+        status: 400,
+        body: review::malformed(error),
+        verdict: Verdict::Malformed,
+        operation: "unknown",
+        resource: "other",
+        violations: Vec::new(),
+        event: Some(Box::new(Event { kind: EventKind::Unreadable, message: error.to_string(), ..Event::default() })),
+    }
+}
+
+fn answer_review(policies: &Policies, webhook: Webhook, review: &Review<'_>) -> Answer {
+    let outcome = match &review.requested {
+        Err(invalid) => Outcome::refused(Denial::bad_request(invalid.to_string())),
+        Ok(_) if policies.exclude.covers(review.requester()) => Outcome::default(),
+        Ok(Requested::Pod { subresource, object, old_object }) => {
+            review_pod(policies, webhook, review, *subresource, object, old_object.as_deref())
+        }
+        Ok(Requested::Workload { kind, object, old_object }) if webhook == Webhook::Validate => {
+            review_workload(policies, review, *kind, object, old_object.as_deref())
+        }
+        Ok(Requested::Workload { .. } | Requested::Other) => Outcome::default(),
+    };
+    outcome.into_answer(review)
+}
+
+fn review_pod(
+    policies: &Policies,
+    webhook: Webhook,
+    review: &Review<'_>,
+    subresource: Subresource,
+    object: &Pod<'_>,
+    old_object: Option<&Pod<'_>>,
+) -> Outcome {
+    // A pod without a spec was refused when it was read.
+    let Some(pod) = object.spec.as_ref() else { return Outcome::default() };
+    let old = old_object.and_then(|old| old.spec.as_ref());
+    let is_mirror = object.metadata.is_mirror && review.groups.iter().any(|group| &**group == NODES_GROUP);
+    let describe = || Described {
+        kind: "pod",
+        resource: "pods",
+        namespace: review.namespace.to_string(),
+        name: display_name(review, &object.metadata),
+        root: "",
+    };
+    match webhook {
+        Webhook::Mutate if is_mirror => Outcome::default(),
+        Webhook::Mutate => mutate(policies, subresource, pod, old, describe),
+        Webhook::Validate if is_mirror => Outcome::of_mirror_pod(describe, policies.validate_pod(pod, old)),
+        Webhook::Validate => Outcome::of(describe, &policies.validate_pod(pod, old)),
+    }
+}
+
+fn mutate(
+    policies: &Policies,
+    subresource: Subresource,
+    pod: &PodSpec<'_>,
+    old: Option<&PodSpec<'_>>,
+    describe: impl FnOnce() -> Described,
+) -> Outcome {
+    let patch = match (subresource, old) {
+        (Subresource::None, None) => policies.mutate_pod(pod),
+        (Subresource::EphemeralContainers, Some(old)) => policies.mutate_added_ephemeral_containers(pod, old),
+        // Other updates are not for /mutate to change, nor to judge.
+        _ => return Outcome::default(),
+    };
+    let denials = policies.deny_early(pod, old);
+    if denials.is_empty() {
+        return Outcome { patch, ..Outcome::default() };
+    }
+    Outcome::of(describe, &denials)
+}
+
+fn review_workload(
+    policies: &Policies,
+    review: &Review<'_>,
+    kind: WorkloadKind,
+    object: &Workload<'_>,
+    old_object: Option<&Workload<'_>>,
+) -> Outcome {
+    let Some(pod) = object.pod_spec(kind) else { return Outcome::default() };
+    let old = old_object.and_then(|old| old.pod_spec(kind));
+    let describe = || Described {
+        kind: kind.as_str(),
+        resource: kind.resource(),
+        namespace: review.namespace.to_string(),
+        name: display_name(review, &object.metadata),
+        root: kind.template_path(),
+    };
+    Outcome::of(describe, &policies.validate_template(pod, old))
+}
+
+/// The object's name, or its generateName and `*`.
+fn display_name(review: &Review<'_>, metadata: &ObjectMeta<'_>) -> String {
+    let named = Some(&review.name).filter(|name| !name.is_empty()).or(metadata.name.as_ref());
+    match (named, &metadata.generate_name) {
+        (Some(name), _) => name.to_string(),
+        (None, Some(generate_name)) => format!("{generate_name}*"),
+        (None, None) => String::new(),
+    }
+}
+
+/// What is decided about a request, before it is written down.
+#[derive(Debug, Default)]
+struct Outcome {
+    denial: Option<Denial>,
+    patch: Option<Patch>,
+    warnings: Vec<String>,
+    violations: Vec<(&'static str, &'static str)>,
+    event_kind: Option<EventKind>,
+    is_invalid: bool,
+}
+
+impl Outcome {
+    fn refused(denial: Denial) -> Self {
+        Self { denial: Some(denial), event_kind: Some(EventKind::Invalid), is_invalid: true, ..Self::default() }
+    }
+
+    fn of(describe: impl FnOnce() -> Described, judgements: &[Judgement<'_>]) -> Self {
+        if judgements.is_empty() {
+            return Self::default();
+        }
+        let described = describe();
+        let with = |action| judgements.iter().filter(move |judgement| judgement.action == action);
+        let warnings = with(Action::Warn).map(|judgement| judgement.violation.line(described.root)).collect();
+        let denied: Vec<_> = with(Action::Deny).collect();
+        let denial = (!denied.is_empty()).then(|| Denial::forbidden(described, &denied));
+        Self {
+            event_kind: denial.as_ref().map(|_| EventKind::Denied),
+            denial,
+            warnings,
+            violations: judgements
+                .iter()
+                .map(|judgement| (judgement.violation.policy.as_str(), judgement.action.as_str()))
+                .collect(),
+            ..Self::default()
+        }
+    }
+
+    /// The kubelet runs such a pod already; refusing its copy in the API would only hide it.
+    fn of_mirror_pod(describe: impl FnOnce() -> Described, mut judgements: Vec<Judgement<'_>>) -> Self {
+        for judgement in &mut judgements {
+            judgement.action = judgement.action.min(Action::Warn);
+        }
+        let event_kind = (!judgements.is_empty()).then_some(EventKind::MirrorPod);
+        Self { event_kind, ..Self::of(describe, &judgements) }
+    }
+
+    fn into_answer(self, review: &Review<'_>) -> Answer {
+        let verdict = match (&self.denial, &self.patch) {
+            (Some(_), _) if self.is_invalid => Verdict::Invalid,
+            (Some(_), _) => Verdict::Denied,
+            (None, Some(_)) => Verdict::Patched,
+            (None, None) => Verdict::Allowed,
+        };
+        let event = self.event_kind.map(|kind| Box::new(self.event(kind, review)));
+        let response =
+            Response { uid: &review.uid, denial: self.denial, patch: self.patch, warnings: self.warnings };
+        Answer {
+            status: 200,
+            body: response.to_json(),
+            verdict,
+            operation: review.operation.as_str(),
+            resource: resource_label(review),
+            violations: self.violations,
+            event,
+        }
+    }
+
+    fn event(&self, kind: EventKind, review: &Review<'_>) -> Event {
+        let metadata = match &review.requested {
+            Ok(Requested::Pod { object, .. }) => Some(&object.metadata),
+            Ok(Requested::Workload { object, .. }) => Some(&object.metadata),
+            _ => None,
+        };
+        let mut policies: Vec<&str> = self.violations.iter().map(|(policy, _)| *policy).collect();
+        policies.dedup();
+        Event {
+            kind,
+            uid: review.uid.to_string(),
+            namespace: review.namespace.to_string(),
+            name: metadata.map_or_else(|| review.name.to_string(), |metadata| display_name(review, metadata)),
+            user: review.user.to_string(),
+            policies: policies.join(","),
+            message: self.denial.as_ref().map_or_else(|| self.warnings.join("\n"), |denial| denial.message.clone()),
+        }
+    }
+}
+
+/// The resource as metrics name it: one of the few that podgate judges, or `other`.
+fn resource_label(review: &Review<'_>) -> &'static str {
+    match &review.requested {
+        Ok(Requested::Pod { subresource: Subresource::None, .. }) => "pods",
+        Ok(Requested::Pod { subresource: Subresource::EphemeralContainers, .. }) => "pods/ephemeralcontainers",
+        Ok(Requested::Pod { subresource: Subresource::Resize, .. }) => "pods/resize",
+        Ok(Requested::Workload { kind, .. }) => kind.resource(),
+        Ok(Requested::Other) | Err(_) => "other",
+    }
 }

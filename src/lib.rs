@@ -10,3 +10,4 @@ pub mod json;
 pub mod patch;
 pub mod pod;
 pub mod policy;
+pub mod review;

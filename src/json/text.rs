@@ -10,11 +10,9 @@ use serde::de::{Deserialize, Deserializer, Error, Visitor};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Text<'a>(Cow<'a, str>);
 
-impl<'a> Text<'a> {
-    /// The text itself.
-    #[must_use]
-    pub fn into_cow(self) -> Cow<'a, str> {
-        self.0
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self)
     }
 }
 

@@ -191,6 +191,9 @@ impl Policies {
     /// Everything that will not be allowed in the pods that a template makes.
     #[must_use]
     pub fn validate_template<'a>(&self, pod: &'a PodSpec<'a>, old: Option<&'a PodSpec<'a>>) -> Vec<Judgement<'a>> {
+        if self.workloads == Workloads::Off {
+            return Vec::new();
+        }
         let mut judgements = self.judge(Stage::Template, pod, old);
         for judgement in &mut judgements {
             judgement.action = judgement.action.min(self.workloads.action());

@@ -1,0 +1,418 @@
+//! The request: read in one pass, borrowed from the body.
+//!
+//! kube-apiserver writes `kind`, `subResource` and `operation` before the objects, so that these
+//! can be read as what they are, or skipped, when they come. In any other order they are kept as
+//! raw text until the end. A body that cannot be read so is read again, slowly, to tell what is
+//! wrong with it.
+
+use serde::de::MapAccess;
+use serde_json::value::RawValue;
+
+use super::{Invalid, Malformed};
+use crate::json::{self, Members, Object, Skipped, Text, WithoutRepeatedKeys};
+use crate::pod::{Pod, Workload, WorkloadKind};
+use crate::policy::Requester;
+
+const API_VERSION: &str = "admission.k8s.io/v1";
+const KIND: &str = "AdmissionReview";
+
+/// A request that can be answered.
+#[derive(Debug)]
+pub struct Review<'a> {
+    /// `request.uid`.
+    pub uid: Text<'a>,
+    /// `request.operation`.
+    pub operation: Operation,
+    /// `request.name`; empty while the API server has not made one of `generateName`.
+    pub name: Text<'a>,
+    /// `request.namespace`; empty for an object without one.
+    pub namespace: Text<'a>,
+    /// `request.userInfo.username`.
+    pub user: Text<'a>,
+    /// `request.userInfo.groups`.
+    pub groups: Vec<Text<'a>>,
+    /// What is to be judged.
+    pub requested: Result<Requested<'a>, Invalid>,
+}
+
+impl Review<'_> {
+    /// Who asks, and where.
+    #[must_use]
+    pub fn requester(&self) -> Requester<'_> {
+        Requester { namespace: &self.namespace, user: &self.user, groups: &self.groups }
+    }
+}
+
+/// `request.operation`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// `CREATE`.
+    Create,
+    /// `UPDATE`.
+    Update,
+    /// `DELETE`.
+    Delete,
+    /// `CONNECT`.
+    Connect,
+}
+
+impl Operation {
+    fn parse(text: &str) -> Option<Self> {
+        [Self::Create, Self::Update, Self::Delete, Self::Connect].into_iter().find(|known| known.as_str() == text)
+    }
+
+    /// The name in the API.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+            Self::Connect => "CONNECT",
+        }
+    }
+}
+
+/// The part of a pod that a request is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Subresource {
+    /// The pod itself.
+    None,
+    /// `pods/ephemeralcontainers`.
+    EphemeralContainers,
+    /// `pods/resize`.
+    Resize,
+}
+
+/// What a request asks to store, as far as podgate judges it.
+#[derive(Debug)]
+pub enum Requested<'a> {
+    /// A pod.
+    Pod {
+        /// Which part of it.
+        subresource: Subresource,
+        /// The pod to store.
+        object: Box<Pod<'a>>,
+        /// The pod that an update replaces.
+        old_object: Option<Box<Pod<'a>>>,
+    },
+    /// An object with a pod template.
+    Workload {
+        /// Its kind.
+        kind: WorkloadKind,
+        /// The object to store.
+        object: Box<Workload<'a>>,
+        /// The object that an update replaces.
+        old_object: Option<Box<Workload<'a>>>,
+    },
+    /// Anything else, which podgate lets pass.
+    Other,
+}
+
+/// Reads a body.
+///
+/// # Errors
+/// What makes it no AdmissionReview that can be answered. An object in it that cannot be judged
+/// is told in [`Review::requested`] instead, for such a review can be answered.
+pub fn read(body: &[u8]) -> Result<Review<'_>, Malformed> {
+    if body.is_empty() {
+        return Err(Malformed::Empty);
+    }
+    if body.starts_with("\u{feff}".as_bytes()) {
+        return Err(Malformed::ByteOrderMark);
+    }
+    let text = std::str::from_utf8(body).map_err(|error| Malformed::NotUtf8(error.valid_up_to()))?;
+    match serde_json::from_str::<Object<Envelope<'_, false>>>(text) {
+        Ok(Object(envelope)) => envelope.into_review(),
+        Err(_) => read_again(text),
+    }
+}
+
+/// Reads a body that could not be read in one pass: first as JSON, then the envelope, at last
+/// the objects, to tell at which of them the fault is.
+fn read_again(text: &str) -> Result<Review<'_>, Malformed> {
+    serde_json::from_str::<WithoutRepeatedKeys>(text).map_err(Malformed::Json)?;
+    let Object(envelope) = with_path::<Object<Envelope<'_, true>>>(text)
+        .map_err(|(path, error)| Malformed::Type { path: if path == "." { "the body".to_owned() } else { path }, error })?;
+    envelope.into_review()
+}
+
+/// Reads JSON; an error comes with the path to where it is, `.` for the root.
+fn with_path<'a, T: serde::Deserialize<'a>>(text: &'a str) -> Result<T, (String, serde_json::Error)> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    serde_path_to_error::deserialize(&mut deserializer)
+        .map_err(|error| (error.path().to_string(), error.into_inner()))
+}
+
+#[derive(Debug, Default)]
+struct Envelope<'a, const OBJECTS_RAW: bool> {
+    api_version: Text<'a>,
+    kind: Text<'a>,
+    request: Option<Request<'a, OBJECTS_RAW>>,
+}
+
+impl<'de, const OBJECTS_RAW: bool> Members<'de> for Envelope<'de, OBJECTS_RAW> {
+    const EXPECTED: &'static str = "an AdmissionReview";
+
+    fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
+        match key {
+            "apiVersion" => self.api_version = text(map)?,
+            "kind" => self.kind = text(map)?,
+            "request" => self.request = json::optional_object(map)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+impl<'a, const OBJECTS_RAW: bool> Envelope<'a, OBJECTS_RAW> {
+    fn into_review(self) -> Result<Review<'a>, Malformed> {
+        if *self.api_version != *API_VERSION || *self.kind != *KIND {
+            return Err(Malformed::NotAReview {
+                api_version: self.api_version.to_string(),
+                kind: self.kind.to_string(),
+            });
+        }
+        self.request.ok_or(Malformed::Missing("request"))?.into_review()
+    }
+}
+
+/// `request`; with `OBJECTS_RAW` the objects in it are not looked into.
+#[derive(Debug, Default)]
+struct Request<'a, const OBJECTS_RAW: bool> {
+    uid: Text<'a>,
+    kind: Option<GroupVersionKind<'a>>,
+    resource: Option<GroupVersionResource<'a>>,
+    subresource: Text<'a>,
+    name: Text<'a>,
+    namespace: Text<'a>,
+    operation: Text<'a>,
+    user_info: UserInfo<'a>,
+    object: Payload<'a>,
+    old_object: Payload<'a>,
+}
+
+impl<'de, const OBJECTS_RAW: bool> Members<'de> for Request<'de, OBJECTS_RAW> {
+    const EXPECTED: &'static str = "an AdmissionRequest";
+
+    fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
+        match key {
+            "uid" => self.uid = text(map)?,
+            "kind" => self.kind = json::optional_object(map)?,
+            "resource" => self.resource = json::optional_object(map)?,
+            "subResource" => self.subresource = text(map)?,
+            "name" => self.name = text(map)?,
+            "namespace" => self.namespace = text(map)?,
+            "operation" => self.operation = text(map)?,
+            "userInfo" => self.user_info = json::optional_object(map)?.unwrap_or_default(),
+            "object" => self.object = self.payload(map)?,
+            "oldObject" => self.old_object = self.payload(map)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+impl<'a, const OBJECTS_RAW: bool> Request<'a, OBJECTS_RAW> {
+    /// Reads an object as what the members before it say that it is.
+    fn payload<A: MapAccess<'a>>(&self, map: &mut A) -> Result<Payload<'a>, A::Error> {
+        let is_known_already = self.kind.is_some() && !self.operation.is_empty();
+        if OBJECTS_RAW || !is_known_already {
+            let raw: Option<&RawValue> = map.next_value()?;
+            return Ok(raw.map_or(Payload::Absent, Payload::Raw));
+        }
+        Ok(match self.judged_as() {
+            JudgedAs::Pod(_) => json::optional_object(map)?.map_or(Payload::Absent, |pod| Payload::Pod(Box::new(pod))),
+            JudgedAs::Workload(_) => json::optional_object(map)?
+                .map_or(Payload::Absent, |workload| Payload::Workload(Box::new(workload))),
+            JudgedAs::Nothing => {
+                map.next_value::<Skipped>()?;
+                Payload::Absent
+            }
+        })
+    }
+
+    fn judged_as(&self) -> JudgedAs {
+        let Some(kind) = &self.kind else { return JudgedAs::Nothing };
+        let is_pod = *kind.group == *"" && *kind.version == *"v1" && *kind.kind == *"Pod";
+        match (Operation::parse(&self.operation), &*self.subresource) {
+            (Some(Operation::Create | Operation::Update), "") if is_pod => JudgedAs::Pod(Subresource::None),
+            (Some(Operation::Update), "ephemeralcontainers") if is_pod => {
+                JudgedAs::Pod(Subresource::EphemeralContainers)
+            }
+            (Some(Operation::Update), "resize") if is_pod => JudgedAs::Pod(Subresource::Resize),
+            (Some(Operation::Create | Operation::Update), "") => {
+                WorkloadKind::of(&kind.group, &kind.version, &kind.kind)
+                    .map_or(JudgedAs::Nothing, JudgedAs::Workload)
+            }
+            _ => JudgedAs::Nothing,
+        }
+    }
+
+    fn into_review(self) -> Result<Review<'a>, Malformed> {
+        let judged_as = self.judged_as();
+        let missing = |path| Err(Malformed::Missing(path));
+        if self.uid.is_empty() {
+            return missing("request.uid");
+        }
+        if self.kind.is_none_or(|kind| kind.version.is_empty() || kind.kind.is_empty()) {
+            return missing("request.kind");
+        }
+        if self.resource.is_none_or(|resource| resource.version.is_empty() || resource.resource.is_empty()) {
+            return missing("request.resource");
+        }
+        if self.operation.is_empty() {
+            return missing("request.operation");
+        }
+        let operation =
+            Operation::parse(&self.operation).ok_or_else(|| Malformed::Operation(self.operation.to_string()))?;
+        let payloads = Payloads { operation, object: self.object, old_object: self.old_object };
+        Ok(Review {
+            uid: self.uid,
+            operation,
+            name: self.name,
+            namespace: self.namespace,
+            user: self.user_info.username,
+            groups: self.user_info.groups,
+            requested: payloads.read_as(judged_as),
+        })
+    }
+}
+
+/// A string, or `null` for an empty one, as Go decodes it.
+fn text<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Text<'de>, A::Error> {
+    Ok(map.next_value::<Option<_>>()?.unwrap_or_default())
+}
+
+/// What podgate takes an object for.
+#[derive(Debug, Clone, Copy)]
+enum JudgedAs {
+    Pod(Subresource),
+    Workload(WorkloadKind),
+    Nothing,
+}
+
+/// `object` or `oldObject`, as far as it could be read when it came.
+#[derive(Debug, Default)]
+enum Payload<'a> {
+    /// Missing, `null`, or of no concern.
+    #[default]
+    Absent,
+    Raw(&'a RawValue),
+    Pod(Box<Pod<'a>>),
+    Workload(Box<Workload<'a>>),
+}
+
+struct Payloads<'a> {
+    operation: Operation,
+    object: Payload<'a>,
+    old_object: Payload<'a>,
+}
+
+impl<'a> Payloads<'a> {
+    fn read_as(self, judged_as: JudgedAs) -> Result<Requested<'a>, Invalid> {
+        let has_old_object = self.operation == Operation::Update;
+        match judged_as {
+            JudgedAs::Pod(subresource) => Ok(Requested::Pod {
+                subresource,
+                object: self.object.into_pod("request.object")?,
+                old_object: has_old_object.then(|| self.old_object.into_pod("request.oldObject")).transpose()?,
+            }),
+            JudgedAs::Workload(kind) => Ok(Requested::Workload {
+                kind,
+                object: self.object.into_workload("request.object")?,
+                old_object: has_old_object.then(|| self.old_object.into_workload("request.oldObject")).transpose()?,
+            }),
+            JudgedAs::Nothing => Ok(Requested::Other),
+        }
+    }
+}
+
+impl<'a> Payload<'a> {
+    fn into_pod(self, path: &str) -> Result<Box<Pod<'a>>, Invalid> {
+        let pod = match self {
+            Self::Pod(pod) => pod,
+            Self::Raw(raw) => Box::new(read_object(raw, path)?),
+            Self::Absent | Self::Workload(_) => return Err(Invalid::Missing(path.to_owned())),
+        };
+        if pod.spec.is_none() {
+            return Err(Invalid::Missing(format!("{path}.spec")));
+        }
+        Ok(pod)
+    }
+
+    fn into_workload(self, path: &str) -> Result<Box<Workload<'a>>, Invalid> {
+        match self {
+            Self::Workload(workload) => Ok(workload),
+            Self::Raw(raw) => Ok(Box::new(read_object(raw, path)?)),
+            Self::Absent | Self::Pod(_) => Err(Invalid::Missing(path.to_owned())),
+        }
+    }
+}
+
+fn read_object<'a, T: Members<'a>>(raw: &'a RawValue, root: &str) -> Result<T, Invalid> {
+    match with_path::<Object<T>>(raw.get()) {
+        Ok(Object(value)) => Ok(value),
+        Err((path, error)) if path == "." => Err(Invalid::Type { path: root.to_owned(), error }),
+        Err((path, error)) => Err(Invalid::Type { path: format!("{root}.{path}"), error }),
+    }
+}
+
+#[derive(Debug, Default)]
+struct GroupVersionKind<'a> {
+    group: Text<'a>,
+    version: Text<'a>,
+    kind: Text<'a>,
+}
+
+impl<'de> Members<'de> for GroupVersionKind<'de> {
+    const EXPECTED: &'static str = "a GroupVersionKind";
+
+    fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
+        match key {
+            "group" => self.group = text(map)?,
+            "version" => self.version = text(map)?,
+            "kind" => self.kind = text(map)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+#[derive(Debug, Default)]
+struct GroupVersionResource<'a> {
+    version: Text<'a>,
+    resource: Text<'a>,
+}
+
+impl<'de> Members<'de> for GroupVersionResource<'de> {
+    const EXPECTED: &'static str = "a GroupVersionResource";
+
+    fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
+        match key {
+            "version" => self.version = text(map)?,
+            "resource" => self.resource = text(map)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+#[derive(Debug, Default)]
+struct UserInfo<'a> {
+    username: Text<'a>,
+    groups: Vec<Text<'a>>,
+}
+
+impl<'de> Members<'de> for UserInfo<'de> {
+    const EXPECTED: &'static str = "a UserInfo";
+
+    fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
+        match key {
+            "username" => self.username = text(map)?,
+            "groups" => self.groups = json::text_list(map)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}

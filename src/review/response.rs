@@ -1,0 +1,148 @@
+//! The response: written in one go, with nothing in it but what kube-apiserver reads.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+
+use super::denial::{Denial, Details};
+use super::Malformed;
+use crate::patch::Patch;
+
+/// The most characters of one warning, and of all in one response; kube-apiserver cuts there.
+const WARNING_LENGTH_MAX: usize = 256;
+const WARNINGS_LENGTH_MAX: usize = 4096;
+
+/// Room for everything in a response but patch, message and warnings.
+const ENVELOPE_LENGTH: usize = 512;
+
+/// What is answered to one review.
+#[derive(Debug)]
+pub struct Response<'a> {
+    /// `request.uid`, echoed.
+    pub uid: &'a str,
+    /// Why not, if the request is refused.
+    pub denial: Option<Denial>,
+    /// The patch, on an allowed mutation that changes something.
+    pub patch: Option<Patch>,
+    /// What the author should know all the same.
+    pub warnings: Vec<String>,
+}
+
+impl Response<'_> {
+    /// The AdmissionReview that is sent back.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        let patch = self.patch.as_ref().map(|patch| STANDARD.encode(to_json(patch, 0)));
+        let length = patch.as_ref().map_or(0, String::len) + self.denial.as_ref().map_or(0, |denial| denial.message.len() * 3);
+        let review = AdmissionReview {
+            api_version: "admission.k8s.io/v1",
+            kind: "AdmissionReview",
+            response: AdmissionResponse {
+                uid: self.uid,
+                allowed: self.denial.is_none(),
+                status: self.denial.as_ref().map(Status::from),
+                patch_type: patch.as_ref().map(|_| "JSONPatch"),
+                patch,
+                warnings: fit_warnings(&self.warnings),
+            },
+        };
+        to_json(&review, ENVELOPE_LENGTH + length)
+    }
+}
+
+/// The body of an HTTP 400: a `metav1.Status`, whose message kube-apiserver passes on.
+#[must_use]
+pub fn malformed(error: &Malformed) -> Vec<u8> {
+    let denial = Denial::bad_request(error.to_string());
+    to_json(&Status::from(&denial), 0)
+}
+
+/// Warnings as long as the API server passes them on; how many were left out is the last.
+fn fit_warnings(warnings: &[String]) -> Vec<String> {
+    let mut room = WARNINGS_LENGTH_MAX;
+    let mut fitted = Vec::with_capacity(warnings.len().min(WARNINGS_LENGTH_MAX / WARNING_LENGTH_MAX + 1));
+    for (index, warning) in warnings.iter().enumerate() {
+        let fitting = shorten(warning);
+        let length = fitting.chars().count();
+        // The last warning's room is kept for the count of those left out.
+        let is_last = index + 1 == warnings.len();
+        if room < length || (!is_last && room - length < "and 1000000 more".len()) {
+            fitted.push(format!("and {} more", warnings.len() - index));
+            break;
+        }
+        room -= length;
+        fitted.push(fitting);
+    }
+    fitted
+}
+
+fn shorten(warning: &str) -> String {
+    if warning.chars().nth(WARNING_LENGTH_MAX).is_none() {
+        return warning.to_owned();
+    }
+    warning.chars().take(WARNING_LENGTH_MAX - 1).chain(['…']).collect()
+}
+
+#[expect(clippy::expect_used, reason = "writing to memory does not fail, and every key is a string")]
+fn to_json(value: &impl Serialize, length: usize) -> Vec<u8> {
+    let mut json = Vec::with_capacity(length);
+    serde_json::to_writer(&mut json, value).expect("structs of strings and numbers are always JSON");
+    json
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AdmissionReview<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    response: AdmissionResponse<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AdmissionResponse<'a> {
+    uid: &'a str,
+    allowed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<Status<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+}
+
+/// A `metav1.Status`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Status<'a> {
+    kind: &'static str,
+    api_version: &'static str,
+    metadata: Empty,
+    status: &'static str,
+    message: &'a str,
+    reason: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<&'a Details>,
+    code: u16,
+}
+
+#[derive(Serialize)]
+struct Empty {}
+
+impl<'a> From<&'a Denial> for Status<'a> {
+    fn from(denial: &'a Denial) -> Self {
+        let Denial { message, code, reason, details } = denial;
+        Self {
+            kind: "Status",
+            api_version: "v1",
+            metadata: Empty {},
+            status: "Failure",
+            message,
+            reason,
+            details: details.as_ref(),
+            code: *code,
+        }
+    }
+}
