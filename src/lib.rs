@@ -6,6 +6,8 @@
 //! ```
 
 pub mod admission;
+pub mod cli;
+pub mod config;
 pub mod json;
 pub mod patch;
 pub mod pod;

@@ -41,7 +41,7 @@ use crate::patch::Patch;
 use crate::pod::{Container, ContainerList, PodSpec};
 
 /// Every policy with its settings; the default is the policy of an empty configuration file.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Policies {
     /// What `/mutate` sets.
@@ -59,7 +59,7 @@ pub struct Policies {
 }
 
 /// What `/mutate` sets on pods.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Mutations {
     /// `securityContext`.
@@ -71,7 +71,7 @@ pub struct Mutations {
 }
 
 /// What is not allowed in a pod.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Validations {
     /// `privileged`.

@@ -16,13 +16,13 @@ use crate::patch::{Patch, Pointer, Value, add_members};
 use crate::pod::{Container, ContainerList, PodSpec, Quantity, ResourceName, ResourceRequirements};
 
 /// The limits to fill in.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Resources {
     limits: Limits,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Limits {
     cpu: Option<DefaultLimit>,
@@ -36,7 +36,7 @@ impl Default for Limits {
 }
 
 /// A limit to fill in: a quantity above zero.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DefaultLimit(Quantity<'static>);
 
 impl DefaultLimit {

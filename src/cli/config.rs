@@ -1,0 +1,42 @@
+//! `podgate config`: the configuration file, without a server.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+
+use super::{Exit, fail};
+use crate::config;
+
+/// Print or check a configuration file.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Print the default policy, with a comment on every key
+    Default,
+    /// Check a configuration file; errors name line and column
+    Check {
+        /// The file
+        file: PathBuf,
+    },
+}
+
+pub(super) fn run(arguments: &Arguments) -> ExitCode {
+    let output = match &arguments.command {
+        Command::Default => config::DEFAULT.to_owned(),
+        Command::Check { file } => match config::load(file) {
+            Ok(_) => format!("{}: this configuration is right\n", file.display()),
+            Err(error) => return fail(&error),
+        },
+    };
+    match std::io::stdout().write_all(output.as_bytes()) {
+        Ok(()) => Exit::Clean.into(),
+        Err(error) => fail(&format_args!("cannot write: {error}")),
+    }
+}

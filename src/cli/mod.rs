@@ -1,0 +1,61 @@
+//! The command line: one file a command.
+
+mod config;
+mod review;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// A Kubernetes admission webhook that makes pods safe, or says what to change.
+#[derive(Debug, Parser)]
+#[command(name = "podgate", version, about, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 clean, 1 violations found, 2 usage or unreadable input.")]
+pub struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Review(review::Arguments),
+    Config(config::Arguments),
+}
+
+impl CommandLine {
+    /// Runs the command.
+    #[must_use]
+    pub fn run(self) -> ExitCode {
+        match self.command {
+            Command::Review(arguments) => review::run(&arguments),
+            Command::Config(arguments) => config::run(&arguments),
+        }
+    }
+}
+
+/// How a command ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Exit {
+    /// Nothing to complain of.
+    Clean,
+    /// Something violates a policy.
+    Violations,
+    /// The command could not do its work.
+    Failure,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Clean => 0,
+            Exit::Violations => 1,
+            Exit::Failure => 2,
+        })
+    }
+}
+
+/// Says on standard error why a command could not do its work.
+fn fail(error: &dyn std::fmt::Display) -> ExitCode {
+    eprintln!("podgate: {error}");
+    Exit::Failure.into()
+}

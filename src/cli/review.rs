@@ -1,0 +1,72 @@
+//! `podgate review`: the server's answer to one AdmissionReview, offline.
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+
+use super::{Exit, fail};
+use crate::admission::{self, Verdict, Webhook};
+use crate::config;
+use crate::policy::Policies;
+
+/// Answer one AdmissionReview as the server would, offline.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// The webhook to ask
+    #[arg(long, value_enum)]
+    webhook: WebhookName,
+    /// The configuration file; the default policy without one
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The AdmissionReview, as JSON; - is standard input
+    #[arg(value_name = "FILE", default_value = "-")]
+    file: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum WebhookName {
+    Mutate,
+    Validate,
+}
+
+impl From<WebhookName> for Webhook {
+    fn from(name: WebhookName) -> Self {
+        match name {
+            WebhookName::Mutate => Self::Mutate,
+            WebhookName::Validate => Self::Validate,
+        }
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> ExitCode {
+    let policies = match arguments.config.as_deref().map_or_else(|| Ok(Policies::default()), config::load) {
+        Ok(policies) => policies,
+        Err(error) => return fail(&error),
+    };
+    let body = match read(&arguments.file) {
+        Ok(body) => body,
+        Err(error) => return fail(&format_args!("cannot read {}: {error}", arguments.file.display())),
+    };
+    let answer = admission::answer(&policies, arguments.webhook.into(), &body);
+    let mut output = answer.body;
+    output.push(b'\n');
+    if let Err(error) = std::io::stdout().write_all(&output) {
+        return fail(&format_args!("cannot write the answer: {error}"));
+    }
+    match answer.verdict {
+        Verdict::Allowed | Verdict::Patched => Exit::Clean.into(),
+        Verdict::Denied => Exit::Violations.into(),
+        Verdict::Invalid | Verdict::Malformed => Exit::Failure.into(),
+    }
+}
+
+fn read(file: &Path) -> std::io::Result<Vec<u8>> {
+    if file.as_os_str() != "-" {
+        return std::fs::read(file);
+    }
+    let mut body = Vec::new();
+    std::io::stdin().read_to_end(&mut body)?;
+    Ok(body)
+}

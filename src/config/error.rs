@@ -1,0 +1,100 @@
+//! What is said of a configuration that podgate does not take.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde_saphyr::Error;
+
+/// The least likeness, from 0 to 1, at which a key is taken for a misspelt one.
+const LIKENESS_MIN: f64 = 0.8;
+
+/// Why a configuration file was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read the configuration {}: {error}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The file is no configuration.
+    #[error("{}: {fault}", path.display())]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong in it.
+        fault: Fault,
+    },
+}
+
+/// What is wrong in the text of a configuration, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The line, from 1, and the column, from 1, where they are known.
+    place: Option<(u64, u64)>,
+    what: String,
+    /// The line itself.
+    line: Option<String>,
+}
+
+impl Fault {
+    pub(super) fn new(error: &Error, text: &str) -> Self {
+        let place = error
+            .location()
+            .map(|location| (u64::from(location.line()), u64::from(location.column())))
+            .filter(|(line, _)| *line > 0);
+        let line = place
+            .and_then(|(line, _)| text.lines().nth(usize::try_from(line - 1).ok()?))
+            .map(|line| line.chars().take(160).collect());
+        Self { place, what: what(error), line }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.place {
+            Some((line, column)) => write!(formatter, "line {line}, column {column}: {}", self.what)?,
+            None => formatter.write_str(&self.what)?,
+        }
+        if let (Some((number, _)), Some(line)) = (self.place, &self.line) {
+            write!(formatter, "\n    {number} | {line}")?;
+        }
+        Ok(())
+    }
+}
+
+fn what(error: &Error) -> String {
+    match error {
+        Error::SerdeUnknownField { field, expected, .. } => {
+            format!("there is no key {field:?} here: {}", suggestion(field, expected, "keys"))
+        }
+        Error::SerdeUnknownVariant { variant, expected, .. } => {
+            format!("{variant:?} is none of the values here: {}", suggestion(variant, expected, "values"))
+        }
+        Error::DuplicateMappingKey { key: Some(key), .. } => format!("the key {key:?} is here twice: keep one"),
+        Error::Message { msg, .. } => msg.clone(),
+        other => without_place(&other.to_string()),
+    }
+}
+
+/// The nearest name, or all of them where none is near.
+fn suggestion(name: &str, known: &[&str], noun: &str) -> String {
+    let likeness = |candidate: &str| strsim::jaro_winkler(&name.to_lowercase(), &candidate.to_lowercase());
+    let nearest = known
+        .iter()
+        .map(|candidate| (likeness(candidate), candidate))
+        .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
+        .max_by(|(one, _), (other, _)| one.total_cmp(other));
+    match nearest {
+        Some((_, candidate)) => format!("did you mean {candidate:?}? the {noun} are {}", known.join(", ")),
+        None => format!("the {noun} are {}", known.join(", ")),
+    }
+}
+
+/// The message without the place that the library puts around it: ours stands before it.
+fn without_place(message: &str) -> String {
+    let first = message.lines().next().unwrap_or_default();
+    first.split(" at line ").next().unwrap_or(first).to_owned()
+}

@@ -1,0 +1,132 @@
+//! The configuration file: YAML, camelCase, every key optional.
+//!
+//! The types of its sections are those of the policies themselves ([`crate::policy`]); here is
+//! how a file becomes [`Policies`], and what is said of one that does not.
+
+mod error;
+
+use std::path::Path;
+
+pub use error::{ConfigError, Fault};
+
+use crate::policy::Policies;
+
+/// The default policy as a configuration file, with a comment on every key.
+pub const DEFAULT: &str = include_str!("default.yaml");
+
+/// Reads a configuration file.
+///
+/// # Errors
+/// A file that cannot be read, or that is not a configuration: the error names line and column.
+pub fn load(path: &Path) -> Result<Policies, ConfigError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| ConfigError::Unreadable { path: path.to_owned(), error })?;
+    parse(&text).map_err(|fault| ConfigError::Invalid { path: path.to_owned(), fault })
+}
+
+/// Reads the text of a configuration file; an empty one is the default policy.
+///
+/// # Errors
+/// What is wrong, and where.
+pub fn parse(text: &str) -> Result<Policies, Fault> {
+    let options = serde_saphyr::options! { with_snippet: false, duplicate_keys: serde_saphyr::DuplicateKeyPolicy::Error };
+    serde_saphyr::from_str_with_options::<Option<Policies>>(text, options)
+        .map(Option::unwrap_or_default)
+        .map_err(|error| Fault::new(&error, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(text: &str) -> String {
+        match parse(text) {
+            Ok(policies) => panic!("{text:?} was taken for {policies:?}"),
+            Err(fault) => fault.to_string(),
+        }
+    }
+
+    #[test]
+    fn an_empty_file_is_the_default_policy() {
+        for text in ["", "\n", "# nothing\n", "---\n", "{}", "mutations:\nvalidations:\n  hostPath:\n"] {
+            assert_eq!(parse(text), Ok(Policies::default()), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_default_file_says_what_is_the_default() {
+        assert_eq!(parse(DEFAULT), Ok(Policies::default()));
+    }
+
+    #[test]
+    fn the_default_file_names_every_key() {
+        let mut sections = vec![];
+        let names: Vec<&str> = DEFAULT.lines().filter_map(|line| line.trim().split_once(':')).map(|pair| pair.0).collect();
+        for key in [
+            "mutations", "securityContext", "allowPrivilegeEscalation", "runAsNonRoot", "resources", "limits", "cpu",
+            "memory", "validations", "privileged", "rootUser", "imageTag", "forbidden", "hostPath", "allow",
+            "hostNetwork", "containerCount", "max", "promises", "action", "exclude", "namespaces", "users", "groups",
+            "workloads",
+        ] {
+            if !names.contains(&key) {
+                sections.push(key);
+            }
+        }
+        assert!(sections.is_empty(), "missing: {sections:?}");
+    }
+
+    #[test]
+    fn an_unknown_key_is_named_with_its_place_and_the_nearest_key() {
+        assert_eq!(
+            fault("validations:\n  privilegd: { action: deny }\n"),
+            "line 2, column 3: there is no key \"privilegd\" here: did you mean \"privileged\"? the keys are \
+             privileged, rootUser, imageTag, hostPath, hostNetwork, containerCount, promises\n    \
+             2 |   privilegd: { action: deny }"
+        );
+        assert_eq!(
+            fault("somethingElse: 1\n"),
+            "line 1, column 1: there is no key \"somethingElse\" here: the keys are mutations, validations, exclude, \
+             workloads\n    1 | somethingElse: 1"
+        );
+    }
+
+    #[test]
+    fn wrong_values_are_named_with_their_place() {
+        for (text, line, said) in [
+            ("validations:\n  privileged:\n    action: deney\n", 3, "deny"),
+            ("validations:\n  containerCount: { max: many }\n", 2, "many"),
+            ("validations:\n  containerCount: { max: -1 }\n", 2, "-1"),
+            ("validations:\n  hostPath:\n    allow:\n      - /data\n      - ../x\n", 5, "absolute"),
+            ("mutations:\n  resources:\n    limits: { cpu: 1x }\n", 3, "quantity"),
+            ("mutations:\n  resources:\n    limits: { cpu: 0 }\n", 3, "above zero"),
+            ("mutations: [1]\n", 1, ""),
+            ("workloads: maybe\n", 1, "deny, warn, off"),
+            ("workloads: warn\nworkloads: off\n", 2, "workloads"),
+            ("exclude:\n  namespaces: kube-system\n", 2, ""),
+            ("a: b: c\n", 1, ""),
+        ] {
+            let fault = fault(text);
+            assert!(fault.starts_with(&format!("line {line}, ")), "{text:?}: {fault}");
+            assert!(fault.contains(said), "{text:?}: {fault}");
+        }
+    }
+
+    #[test]
+    fn reads_every_setting() {
+        let policies = parse(
+            "mutations:\n  securityContext: { allowPrivilegeEscalation: true, runAsNonRoot: false }\n  \
+             resources: { limits: { cpu: 2, memory: null } }\n\
+             validations:\n  promises: { action: off }\n  containerCount: { max: 9, action: audit }\n  \
+             hostPath: { allow: [/srv/**] }\n\
+             exclude: { users: [\"system:serviceaccount:ops:*\"] }\nworkloads: deny\n",
+        );
+        let policies = policies.unwrap_or_else(|fault| panic!("{fault}"));
+        let text = format!("{policies:?}");
+        assert!(policies.mutations.security_context.allow_privilege_escalation, "{text}");
+        assert_eq!(policies.validations.container_count.max, 9);
+        assert_eq!(policies.validations.promises.action, crate::policy::Action::Off);
+        assert_eq!(policies.workloads, crate::policy::Workloads::Deny);
+        assert_eq!(policies.exclude.namespaces, crate::policy::Exclude::default().namespaces);
+        assert!(policies.exclude.users.matches("system:serviceaccount:ops:x"));
+    }
+}
