@@ -32,41 +32,36 @@ impl Validation for Promises {
     }
 
     fn check<'a>(&self, pod: &'a PodSpec<'a>, mutations: &Mutations, violations: &mut Vec<Violation<'a>>) {
-        let mut lacks = |subject, field, due: &str| {
+        let mut lacks = |subject, due: Vec<String>| {
+            if due.is_empty() {
+                return;
+            }
+            let due = due.join(", ");
             violations.push(Violation {
                 policy: Self::NAME,
                 subject,
-                field: Field::Own(field),
-                found: Found::Value(Cow::Borrowed("")),
-                statement: format!("should be {due}: the mutating webhook was bypassed, or another one undid it"),
+                field: Field::Whole,
+                statement: format!("lacks {due}: another webhook undid it, or the mutating webhook was bypassed"),
+                found: Found::Value(Cow::Owned(due)),
             });
         };
-        for name in ResourceName::ALL {
-            if let Some(limit) = mutations.resources.missing_pod_limit(pod, name) {
-                lacks(Subject::Pod, limit_field(name), limit);
-            }
-        }
+        let limit = |name: ResourceName, limit| format!("resources.limits.{}: {limit}", name.as_str());
+        let missing = |name| mutations.resources.missing_pod_limit(pod, name).map(|amount| limit(name, amount));
+        lacks(Subject::Pod, ResourceName::ALL.into_iter().filter_map(missing).collect());
         for (list, index, container) in pod.all_containers() {
-            let subject = Subject::Container { list, index, name: &container.name };
+            let mut due = Vec::new();
             if mutations.security_context.lacks_no_escalation(pod, container) {
-                lacks(subject, "securityContext.allowPrivilegeEscalation", "false");
+                due.push("securityContext.allowPrivilegeEscalation: false".to_owned());
             }
             if mutations.security_context.lacks_non_root(pod, container) {
-                lacks(subject, "securityContext.runAsNonRoot", "true");
+                due.push("securityContext.runAsNonRoot: true".to_owned());
             }
             for name in ResourceName::ALL {
-                if let Some(limit) = mutations.resources.missing_limit(pod, list, container, name) {
-                    lacks(subject, limit_field(name), limit);
-                }
+                let missing = mutations.resources.missing_limit(pod, list, container, name);
+                due.extend(missing.map(|amount| limit(name, amount)));
             }
+            lacks(Subject::Container { list, index, name: &container.name }, due);
         }
-    }
-}
-
-const fn limit_field(name: ResourceName) -> &'static str {
-    match name {
-        ResourceName::Cpu => "resources.limits.cpu",
-        ResourceName::Memory => "resources.limits.memory",
     }
 }
 
@@ -81,13 +76,18 @@ mod tests {
     fn tells_of_everything_that_mutate_would_set() {
         let spec = json!({"containers": [{"name": "a", "image": "a:1"}], "resources": {"requests": {"cpu": "2"}}});
         let found = lines(&Promises::default(), spec.clone());
-        assert_eq!(found.len(), 4, "{found:?}");
+        let end = "another webhook undid it, or the mutating webhook was bypassed";
         assert_eq!(
-            found[0],
-            "promises: the pod (spec.resources.limits.cpu) should be 2: the mutating webhook was bypassed, or another \
-             one undid it"
+            found,
+            [
+                format!("promises: the pod (spec) lacks resources.limits.cpu: 2: {end}"),
+                format!(
+                    "promises: container \"a\" (spec.containers[0]) lacks \
+                     securityContext.allowPrivilegeEscalation: false, securityContext.runAsNonRoot: true, \
+                     resources.limits.memory: 1Gi: {end}"
+                ),
+            ]
         );
-        assert!(found[3].contains("(spec.containers[0].resources.limits.memory) should be 1Gi"), "{found:?}");
         assert!(lines(&Promises::default(), patched(&Policies::default(), spec)).is_empty());
     }
 }

@@ -72,6 +72,8 @@ impl fmt::Display for Subject<'_> {
 /// The field at fault, below the subject or below the pod's spec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Field {
+    /// The subject as a whole.
+    Whole,
     /// Below the subject: `securityContext.privileged` of a container.
     Own(&'static str),
     /// Below `spec`, where a container inherits it: `securityContext.runAsUser`.
@@ -91,12 +93,14 @@ impl Violation<'_> {
     /// The path of the field, from the pod's or the template's root.
     #[must_use]
     pub fn field_path(&self) -> String {
-        match (self.field, self.subject) {
-            (Field::OfPod(field), _) | (Field::Own(field), Subject::Pod) => format!("spec.{field}"),
-            (Field::Own(field), Subject::Container { list, index, .. }) => {
-                format!("spec.{}[{index}].{field}", list.field())
-            }
-            (Field::Own(field), Subject::Volume { index, .. }) => format!("spec.volumes[{index}].{field}"),
+        let subject = match (self.field, self.subject) {
+            (Field::OfPod(_), _) | (_, Subject::Pod) => "spec".to_owned(),
+            (_, Subject::Container { list, index, .. }) => format!("spec.{}[{index}]", list.field()),
+            (_, Subject::Volume { index, .. }) => format!("spec.volumes[{index}]"),
+        };
+        match self.field {
+            Field::Whole => subject,
+            Field::Own(field) | Field::OfPod(field) => subject + "." + field,
         }
     }
 

@@ -22,16 +22,16 @@ pub enum Malformed {
     Type {
         /// Where, such as `request.uid`.
         path: String,
-        /// What was expected.
-        error: serde_json::Error,
+        /// What was found and what was expected.
+        error: String,
     },
     /// A member of the envelope is not there, `null` or empty.
     #[error("{0} is missing or empty")]
     Missing(&'static str),
     /// Another kind of object, or another version of it.
     #[error(
-        "the body is a {} of {}, not an AdmissionReview of admission.k8s.io/v1: in the webhook configuration set \
-         admissionReviewVersions: [v1]",
+        "the body is {} of {}, but podgate answers AdmissionReview of admission.k8s.io/v1 only: in the webhook \
+         configuration set admissionReviewVersions: [v1]",
         Quoted(kind), Quoted(api_version)
     )]
     NotAReview {
@@ -56,7 +56,7 @@ pub enum Invalid {
     Type {
         /// Where, such as `request.object.spec.containers[0].image`.
         path: String,
-        /// What was expected.
-        error: serde_json::Error,
+        /// What was found and what was expected.
+        error: String,
     },
 }

@@ -123,12 +123,12 @@ pub fn read(body: &[u8]) -> Result<Review<'_>, Malformed> {
     }
     let text = std::str::from_utf8(body).map_err(|error| Malformed::NotUtf8(error.valid_up_to()))?;
     match serde_json::from_str::<Object<Envelope<'_, false>>>(text) {
-        Ok(Object(envelope)) => envelope.into_review(),
-        Err(_) => read_again(text),
+        Ok(Object(envelope)) if !envelope.has_raw_objects() => envelope.into_review(),
+        _ => read_again(text),
     }
 }
 
-/// Reads a body that could not be read in one pass: first as JSON, then the envelope, at last
+/// Reads a body that is wrong or in an unusual order: first as JSON, then the envelope, at last
 /// the objects, to tell at which of them the fault is.
 fn read_again(text: &str) -> Result<Review<'_>, Malformed> {
     serde_json::from_str::<WithoutRepeatedKeys>(text).map_err(Malformed::Json)?;
@@ -138,10 +138,14 @@ fn read_again(text: &str) -> Result<Review<'_>, Malformed> {
 }
 
 /// Reads JSON; an error comes with the path to where it is, `.` for the root.
-fn with_path<'a, T: serde::Deserialize<'a>>(text: &'a str) -> Result<T, (String, serde_json::Error)> {
+fn with_path<'a, T: serde::Deserialize<'a>>(text: &'a str) -> Result<T, (String, String)> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    serde_path_to_error::deserialize(&mut deserializer)
-        .map_err(|error| (error.path().to_string(), error.into_inner()))
+    serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        let message = error.inner().to_string();
+        // The path says where; a column of a body that nobody has on a screen does not.
+        let what = message.rsplit_once(" at line ").map_or(message.as_str(), |(what, _)| what);
+        (error.path().to_string(), what.to_owned())
+    })
 }
 
 #[derive(Debug, Default)]
@@ -166,6 +170,12 @@ impl<'de, const OBJECTS_RAW: bool> Members<'de> for Envelope<'de, OBJECTS_RAW> {
 }
 
 impl<'a, const OBJECTS_RAW: bool> Envelope<'a, OBJECTS_RAW> {
+    /// Whether an object came before it was known what it is.
+    fn has_raw_objects(&self) -> bool {
+        let is_raw = |payload: &Payload<'_>| matches!(payload, Payload::Raw(_));
+        self.request.as_ref().is_some_and(|request| is_raw(&request.object) || is_raw(&request.old_object))
+    }
+
     fn into_review(self) -> Result<Review<'a>, Malformed> {
         if *self.api_version != *API_VERSION || *self.kind != *KIND {
             return Err(Malformed::NotAReview {
