@@ -40,7 +40,7 @@ impl Response<'_> {
             response: AdmissionResponse {
                 uid: self.uid,
                 allowed: self.denial.is_none(),
-                status: self.denial.as_ref().map(Status::from),
+                status: self.denial.as_ref().map_or(Verdict::Allowed { code: 200 }, |denial| Verdict::Denied(denial.into())),
                 patch_type: patch.as_ref().map(|_| "JSONPatch"),
                 patch,
                 warnings: fit_warnings(&self.warnings),
@@ -103,14 +103,21 @@ struct AdmissionReview<'a> {
 struct AdmissionResponse<'a> {
     uid: &'a str,
     allowed: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<Status<'a>>,
+    status: Verdict<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     patch_type: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     patch: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
+}
+
+/// `status`, which some clients, kube's types among them, want to see on every answer.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Verdict<'a> {
+    Allowed { code: u16 },
+    Denied(Status<'a>),
 }
 
 /// A `metav1.Status`.

@@ -1,0 +1,235 @@
+//! Laws that hold for every pod and every configuration, tried on generated ones.
+
+mod generate;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use generate::{configuration, pod, review};
+use kube::core::DynamicObject;
+use kube::core::admission::{AdmissionResponse, AdmissionReview};
+use podgate::admission::{self, Answer, Verdict, Webhook};
+use podgate::config;
+use podgate::policy::Policies;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// What was answered, read by kube's own types. These take the patch for a list of bytes, where
+/// the API has base64, so that it is decoded before.
+fn read(answer: &Answer) -> AdmissionResponse {
+    let mut review: Value = serde_json::from_slice(&answer.body).expect("every answer is JSON");
+    if let Some(patch) = review.pointer_mut("/response/patch") {
+        let bytes = STANDARD.decode(patch.as_str().expect("a patch is a string")).expect("a patch is base64");
+        *patch = json!(bytes);
+    }
+    let review: AdmissionReview<DynamicObject> =
+        serde_json::from_value(review).expect("kube reads every answer of status 200");
+    review.response.expect("every answer of status 200 has a response")
+}
+
+/// The pod after `/mutate`, or nothing when it was denied.
+fn mutate(policies: &Policies, pod: &Value) -> Option<(Value, Option<Value>)> {
+    let body = review("CREATE", pod, &Value::Null).to_string();
+    let answer = admission::answer(policies, Webhook::Mutate, body.as_bytes());
+    assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
+    let response = read(&answer);
+    if !response.allowed {
+        return None;
+    }
+    let Some(patch) = response.patch else { return Some((pod.clone(), None)) };
+    let mut patched = pod.clone();
+    let operations: json_patch::Patch = serde_json::from_slice(&patch).expect("the patch is a JSON Patch");
+    json_patch::patch(&mut patched, &operations).expect("the patch applies");
+    Some((patched, Some(serde_json::from_slice(&patch).expect("the patch is JSON"))))
+}
+
+fn effective<'v>(pod: &'v Value, container: &'v Value, pointer: &str) -> &'v Value {
+    let read = |owner: &'v Value| owner.pointer(pointer).filter(|value| !value.is_null());
+    read(container).or_else(|| read(&pod["spec"])).unwrap_or(&Value::Null)
+}
+
+fn millis(quantity: &Value) -> Option<u64> {
+    let text = quantity.as_str()?;
+    let factor = |suffix: &str, unit: u64| text.strip_suffix(suffix)?.parse::<u64>().ok().map(|number| number * unit);
+    factor("m", 1)
+        .or_else(|| factor("Mi", 1_000 << 20))
+        .or_else(|| factor("Gi", 1_000 << 30))
+        .or_else(|| factor("", 1_000))
+}
+
+/// What the API server or the kubelet would refuse, of what a patch could bring about.
+fn contradictions(pod: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    let spec = &pod["spec"];
+    let is_windows = spec["os"]["name"] == "windows";
+    let empty = Vec::new();
+    let list = |name: &str| spec[name].as_array().unwrap_or(&empty).clone();
+    for container in [list("containers"), list("initContainers"), list("ephemeralContainers")].concat() {
+        let context = &container["securityContext"];
+        let no_escalation = context["allowPrivilegeEscalation"] == false;
+        if no_escalation && context["privileged"] == true {
+            found.push("allowPrivilegeEscalation: false on a privileged container".to_owned());
+        }
+        if no_escalation && context["capabilities"]["add"].to_string().contains("\"CAP_SYS_ADMIN\"") {
+            found.push("allowPrivilegeEscalation: false beside CAP_SYS_ADMIN".to_owned());
+        }
+        if is_windows && !context["allowPrivilegeEscalation"].is_null() {
+            found.push("allowPrivilegeEscalation on Windows".to_owned());
+        }
+        let administrator = effective(pod, &container, "/securityContext/windowsOptions/runAsUserName");
+        let user = effective(pod, &container, "/securityContext/runAsUser");
+        if effective(pod, &container, "/securityContext/runAsNonRoot") == true
+            && (user == 0 || administrator == "ContainerAdministrator")
+        {
+            found.push("runAsNonRoot as root".to_owned());
+        }
+    }
+    for name in ["cpu", "memory"] {
+        found.extend(resource_contradictions(spec, name));
+    }
+    if list("ephemeralContainers").iter().any(|container| !container["resources"].is_null()) {
+        found.push("resources on an ephemeral container".to_owned());
+    }
+    found
+}
+
+fn resource_contradictions(spec: &Value, name: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let empty = Vec::new();
+    // As the API server defaults it: a limit without a request is the request too.
+    let amounts = |owner: &Value| {
+        let limit = millis(&owner["resources"]["limits"][name]);
+        (limit, millis(&owner["resources"]["requests"][name]).or(limit))
+    };
+    let (pod_limit, pod_request) = amounts(spec);
+    let mut requested = 0;
+    for list in ["containers", "initContainers"] {
+        for container in spec[list].as_array().unwrap_or(&empty) {
+            let (limit, request) = amounts(container);
+            if limit.is_some_and(|limit| request > Some(limit)) {
+                found.push(format!("{name}: a request above its limit"));
+            }
+            if list == "containers" {
+                requested += request.unwrap_or(0);
+                if pod_limit.is_some_and(|pod_limit| limit > Some(pod_limit)) {
+                    found.push(format!("{name}: a container's limit above the pod's"));
+                }
+            }
+        }
+    }
+    if pod_request.is_some_and(|pod_request| requested > pod_request) {
+        found.push(format!("{name}: the containers' requests above the pod's"));
+    }
+    if pod_limit.is_some_and(|limit| pod_request > Some(limit)) {
+        found.push(format!("{name}: the pod's request above its limit"));
+    }
+    found
+}
+
+/// Whether an operation sets nothing but what the mutations are about, or a parent of it that
+/// was not there.
+fn touches_only_its_own(pod: &Value, operation: &Value) -> bool {
+    let path = operation["path"].as_str().unwrap_or_default();
+    let is_leaf = ["/securityContext/allowPrivilegeEscalation", "/securityContext/runAsNonRoot"]
+        .iter()
+        .chain(&["/resources/limits/cpu", "/resources/limits/memory"])
+        .any(|leaf| path.ends_with(leaf));
+    let is_parent = ["/securityContext", "/resources", "/resources/limits"].iter().any(|parent| path.ends_with(parent));
+    operation["op"] == "add" && (is_leaf || (is_parent && pod.pointer(path).is_none_or(Value::is_null)))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn mutating_twice_is_mutating_once(pod in pod(), configuration in configuration()) {
+        let policies = config::parse(&configuration).expect("the configuration is right");
+        if let Some((once, _)) = mutate(&policies, &pod) {
+            let (twice, patch) = mutate(&policies, &once).expect("what was allowed is allowed again");
+            prop_assert_eq!(patch, None);
+            prop_assert_eq!(once, twice);
+        }
+    }
+
+    #[test]
+    fn a_patched_pod_keeps_every_promise(pod in pod(), configuration in configuration()) {
+        let policies = config::parse(&configuration).expect("the configuration is right");
+        if let Some((patched, _)) = mutate(&policies, &pod) {
+            let body = review("CREATE", &patched, &Value::Null).to_string();
+            let answer = admission::answer(&policies, Webhook::Validate, body.as_bytes());
+            let broken: Vec<_> = answer.violations.iter().filter(|(policy, _)| *policy == "promises").collect();
+            prop_assert!(broken.is_empty(), "{:?}", read(&answer).warnings);
+        }
+    }
+
+    #[test]
+    fn what_mutate_does_not_know_survives(pod in pod(), configuration in configuration()) {
+        let policies = config::parse(&configuration).expect("the configuration is right");
+        if let Some((_, Some(patch))) = mutate(&policies, &pod) {
+            for operation in patch.as_array().expect("a patch is a list") {
+                prop_assert!(touches_only_its_own(&pod, operation), "{operation}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_configuration_makes_a_pod_that_is_refused_elsewhere(pod in pod(), configuration in configuration()) {
+        prop_assume!(contradictions(&pod).is_empty());
+        let policies = config::parse(&configuration).expect("the configuration is right");
+        if let Some((patched, _)) = mutate(&policies, &pod) {
+            prop_assert_eq!(contradictions(&patched), Vec::<String>::new());
+        }
+    }
+
+    #[test]
+    fn an_update_that_changes_nothing_is_never_denied(pod in pod(), configuration in configuration()) {
+        let policies = config::parse(&configuration).expect("the configuration is right");
+        let body = review("UPDATE", &pod, &pod).to_string();
+        for webhook in [Webhook::Mutate, Webhook::Validate] {
+            let answer = admission::answer(&policies, webhook, body.as_bytes());
+            prop_assert_eq!(answer.verdict, Verdict::Allowed);
+        }
+    }
+
+    #[test]
+    fn the_order_of_members_means_nothing(pod in pod()) {
+        let policies = Policies::default();
+        let review = review("CREATE", &pod, &Value::Null);
+        let request = review["request"].as_object().expect("a review has a request");
+        // serde_json sorts the keys of a Value, so that `object` comes before `operation` here.
+        let backwards = |members: Vec<(&String, &Value)>| {
+            let members: Vec<_> = members.iter().rev().map(|(key, value)| format!("{}:{value}", json!(key))).collect();
+            format!("{{{}}}", members.join(","))
+        };
+        let backwards = format!(
+            r#"{{"request":{},"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}}"#,
+            backwards(request.iter().collect())
+        );
+        for webhook in [Webhook::Mutate, Webhook::Validate] {
+            let one = admission::answer(&policies, webhook, review.to_string().as_bytes());
+            let other = admission::answer(&policies, webhook, backwards.as_bytes());
+            prop_assert_eq!(one.body, other.body);
+        }
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic_or_allow(body in proptest::collection::vec(any::<u8>(), 0..200)) {
+        for webhook in [Webhook::Mutate, Webhook::Validate] {
+            prop_assert_eq!(admission::answer(&Policies::default(), webhook, &body).status, 400);
+        }
+    }
+
+    #[test]
+    fn no_damage_makes_it_panic(
+        pod in pod(), at in any::<prop::sample::Index>(), with in any::<u8>(), cut in any::<bool>(),
+    ) {
+        let mut body = review("CREATE", &pod, &Value::Null).to_string().into_bytes();
+        let at = at.index(body.len());
+        if cut { body.truncate(at) } else { body[at] = with }
+        for webhook in [Webhook::Mutate, Webhook::Validate] {
+            let answer = admission::answer(&Policies::default(), webhook, &body);
+            prop_assert!(matches!(answer.status, 200 | 400));
+            prop_assert!(!cut || answer.status == 400);
+            serde_json::from_slice::<Value>(&answer.body).expect("every answer is JSON");
+        }
+    }
+}
