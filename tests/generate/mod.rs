@@ -40,12 +40,12 @@ fn maybe(values: &'static [&'static str]) -> impl Strategy<Value = Option<Value>
 
 fn security_context() -> impl Strategy<Value = Option<Value>> {
     let context = (
+        maybe(&["true", "false", "false", "false"]),
         maybe(&["true", "false"]),
         maybe(&["true", "false"]),
-        maybe(&["true", "false"]),
-        maybe(&["0", "1000"]),
-        maybe(&[r#"{"add": ["NET_ADMIN"]}"#, r#"{"add": ["CAP_SYS_ADMIN"]}"#, r#"{"drop": ["ALL"]}"#]),
-        maybe(&[r#"{"runAsUserName": "ContainerAdministrator"}"#, r#"{"hostProcess": true}"#, "{}"]),
+        maybe(&["0", "1000", "1001", "1002"]),
+        maybe(&[r#"{"add": ["NET_ADMIN"]}"#, r#"{"add": ["CAP_SYS_ADMIN"]}"#, r#"{"drop": ["ALL"]}"#, "{}"]),
+        maybe(&[r#"{"runAsUserName": "ContainerAdministrator"}"#, r#"{"hostProcess": true}"#, "{}", "{}"]),
         unknown(),
     );
     nullable(context.prop_map(|(privileged, escalation, non_root, user, capabilities, windows, unknown)| {
@@ -91,7 +91,10 @@ fn resources() -> impl Strategy<Value = Option<Value>> {
 }
 
 fn container() -> impl Strategy<Value = Value> {
-    let image = select(&["nginx", "nginx:1.27", "registry:5000/app", "a:latest", "a@b", "", "registry:5000/app:1"][..]);
+    let image = prop_oneof![
+        9 => select(&["nginx:1.27", "registry:5000/app:1"][..]),
+        1 => select(&["nginx", "registry:5000/app", "a:latest", "a@b", ""][..]),
+    ];
     let restart = maybe(&[r#""Always""#, r#""Never""#]);
     (image, security_context(), resources(), restart, unknown()).prop_map(
         |(image, security_context, resources, restart, unknown)| {
