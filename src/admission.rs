@@ -253,8 +253,7 @@ impl Outcome {
             (None, None) => Verdict::Allowed,
         };
         let event = self.event_kind.map(|kind| Box::new(self.event(kind, review)));
-        let response =
-            Response { uid: &review.uid, denial: self.denial, patch: self.patch, warnings: self.warnings };
+        let response = Response { uid: &review.uid, denial: self.denial, patch: self.patch, warnings: self.warnings };
         Answer {
             status: 200,
             body: response.to_json(),

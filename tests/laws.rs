@@ -1,5 +1,7 @@
 //! Laws that hold for every pod and every configuration, tried on generated ones.
 
+#![allow(clippy::expect_used, reason = "a test that cannot go on has failed")]
+
 mod generate;
 
 use base64::Engine as _;

@@ -41,10 +41,7 @@ pub struct Fault {
 
 impl Fault {
     pub(super) fn new(error: &Error, text: &str) -> Self {
-        let place = error
-            .location()
-            .map(|location| (u64::from(location.line()), u64::from(location.column())))
-            .filter(|(line, _)| *line > 0);
+        let place = error.location().map(|location| (location.line(), location.column())).filter(|(line, _)| *line > 0);
         let line = place
             .and_then(|(line, _)| text.lines().nth(usize::try_from(line - 1).ok()?))
             .map(|line| line.chars().take(160).collect());

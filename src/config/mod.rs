@@ -19,8 +19,8 @@ pub const DEFAULT: &str = include_str!("default.yaml");
 /// # Errors
 /// A file that cannot be read, or that is not a configuration: the error names line and column.
 pub fn load(path: &Path) -> Result<Policies, ConfigError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| ConfigError::Unreadable { path: path.to_owned(), error })?;
+    let text =
+        std::fs::read_to_string(path).map_err(|error| ConfigError::Unreadable { path: path.to_owned(), error })?;
     parse(&text).map_err(|fault| ConfigError::Invalid { path: path.to_owned(), fault })
 }
 
@@ -29,7 +29,8 @@ pub fn load(path: &Path) -> Result<Policies, ConfigError> {
 /// # Errors
 /// What is wrong, and where.
 pub fn parse(text: &str) -> Result<Policies, Fault> {
-    let options = serde_saphyr::options! { with_snippet: false, duplicate_keys: serde_saphyr::DuplicateKeyPolicy::Error };
+    let options =
+        serde_saphyr::options! { with_snippet: false, duplicate_keys: serde_saphyr::DuplicateKeyPolicy::Error };
     serde_saphyr::from_str_with_options::<Option<Policies>>(text, options)
         .map(Option::unwrap_or_default)
         .map_err(|error| Fault::new(&error, text))
@@ -61,11 +62,33 @@ mod tests {
     #[test]
     fn the_default_file_names_every_key() {
         let mut sections = vec![];
-        let names: Vec<&str> = DEFAULT.lines().filter_map(|line| line.trim().split_once(':')).map(|pair| pair.0).collect();
+        let names: Vec<&str> =
+            DEFAULT.lines().filter_map(|line| line.trim().split_once(':')).map(|pair| pair.0).collect();
         for key in [
-            "mutations", "securityContext", "allowPrivilegeEscalation", "runAsNonRoot", "resources", "limits", "cpu",
-            "memory", "validations", "privileged", "rootUser", "imageTag", "forbidden", "hostPath", "allow",
-            "hostNetwork", "containerCount", "max", "promises", "action", "exclude", "namespaces", "users", "groups",
+            "mutations",
+            "securityContext",
+            "allowPrivilegeEscalation",
+            "runAsNonRoot",
+            "resources",
+            "limits",
+            "cpu",
+            "memory",
+            "validations",
+            "privileged",
+            "rootUser",
+            "imageTag",
+            "forbidden",
+            "hostPath",
+            "allow",
+            "hostNetwork",
+            "containerCount",
+            "max",
+            "promises",
+            "action",
+            "exclude",
+            "namespaces",
+            "users",
+            "groups",
             "workloads",
         ] {
             if !names.contains(&key) {

@@ -141,9 +141,7 @@ fn is_path_component(component: &str) -> bool {
         && alphanumeric(last)
         && component
             .split(|character: char| character.is_ascii_lowercase() || character.is_ascii_digit())
-            .all(|separator| {
-                matches!(separator, "" | "." | "_" | "__") || separator.bytes().all(|byte| byte == b'-')
-            })
+            .all(|separator| matches!(separator, "" | "." | "_" | "__") || separator.bytes().all(|byte| byte == b'-'))
 }
 
 fn is_tag(tag: &str) -> bool {
@@ -201,10 +199,41 @@ mod tests {
         let long_tag = format!("a:{}", "1".repeat(129));
         let upper_hex = format!("a@{}", SHA256.to_uppercase().replace("SHA256", "sha256"));
         for text in [
-            "", " nginx:1", "nginx:1 ", "nginx:", "nginx:-1", ":1", "@", "a@", "a:b:c", "cache@7.2.5", "Nginx:1",
-            "quay.io/Team/app:1", "a//b:1", "/a:1", "a/:1", "a___b:1", "a..b:1", "-a:1", "a-:1", "https://quay.io/a:1",
-            "reg_istry:5000/app:1", "[::1/app:1", "[::g]/app:1", "[]/app:1", "registry:/app:1", "registry:5000x/app:1",
-            "a@sha256:abc", "a:1@sha256:", "aé:1", "a:é", "a\n:1", &"f".repeat(64), &too_long, &long_tag, &upper_hex,
+            "",
+            " nginx:1",
+            "nginx:1 ",
+            "nginx:",
+            "nginx:-1",
+            ":1",
+            "@",
+            "a@",
+            "a:b:c",
+            "cache@7.2.5",
+            "Nginx:1",
+            "quay.io/Team/app:1",
+            "a//b:1",
+            "/a:1",
+            "a/:1",
+            "a___b:1",
+            "a..b:1",
+            "-a:1",
+            "a-:1",
+            "https://quay.io/a:1",
+            "reg_istry:5000/app:1",
+            "[::1/app:1",
+            "[::g]/app:1",
+            "[]/app:1",
+            "registry:/app:1",
+            "registry:5000x/app:1",
+            "a@sha256:abc",
+            "a:1@sha256:",
+            "aé:1",
+            "a:é",
+            "a\n:1",
+            &"f".repeat(64),
+            &too_long,
+            &long_tag,
+            &upper_hex,
         ] {
             assert!(ImageReference::parse(text).is_err(), "{text:?} was taken");
         }

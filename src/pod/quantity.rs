@@ -6,22 +6,11 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 /// Binary suffixes by their power of two.
-const BINARY_SUFFIXES: [(&str, u32); 6] =
-    [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
+const BINARY_SUFFIXES: [(&str, u32); 6] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
 
 /// Decimal suffixes by their power of ten.
-const DECIMAL_SUFFIXES: [(&str, i32); 10] = [
-    ("n", -9),
-    ("u", -6),
-    ("m", -3),
-    ("", 0),
-    ("k", 3),
-    ("M", 6),
-    ("G", 9),
-    ("T", 12),
-    ("P", 15),
-    ("E", 18),
-];
+const DECIMAL_SUFFIXES: [(&str, i32); 10] =
+    [("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
 
 /// The places after the point that a quantity keeps.
 const NANO_PLACES: i64 = 9;
@@ -168,16 +157,11 @@ fn binary_nano(whole: &str, fraction: &str, exponent: u32) -> i128 {
         rounded_up |= sum % 10 != 0;
         part = sum / 10;
     }
-    fold_digits(whole.bytes())
-        .saturating_mul(unit)
-        .saturating_add(part)
-        .saturating_add(i128::from(rounded_up))
+    fold_digits(whole.bytes()).saturating_mul(unit).saturating_add(part).saturating_add(i128::from(rounded_up))
 }
 
 fn fold_digits(digits: impl Iterator<Item = u8>) -> i128 {
-    digits.fold(0_i128, |amount, digit| {
-        amount.saturating_mul(10).saturating_add(i128::from(digit - b'0'))
-    })
+    digits.fold(0_i128, |amount, digit| amount.saturating_mul(10).saturating_add(i128::from(digit - b'0')))
 }
 
 fn to_i64(length: usize) -> i64 {
@@ -278,8 +262,23 @@ mod tests {
     #[test]
     fn refuses_what_the_api_server_refuses() {
         for text in [
-            "", " 1", "1 ", "1 Gi", "1gi", "1KI", "1K", "1kb", "1GB", "abc", "1e", "1e1.5", "0x10", "1,5", "--1",
-            "3e9000000000000000000", "\u{661}",
+            "",
+            " 1",
+            "1 ",
+            "1 Gi",
+            "1gi",
+            "1KI",
+            "1K",
+            "1kb",
+            "1GB",
+            "abc",
+            "1e",
+            "1e1.5",
+            "0x10",
+            "1,5",
+            "--1",
+            "3e9000000000000000000",
+            "\u{661}",
         ] {
             assert_eq!(amount(text), None, "{text:?}");
         }

@@ -55,7 +55,9 @@ mod tests {
             lines(&HostNetwork::default(), json!({"hostNetwork": true})),
             ["hostNetwork: the pod (spec.hostNetwork) is in the node's network: remove it or set it to false"]
         );
-        for spec in [json!({}), json!({"hostNetwork": false}), json!({"hostNetwork": null}), json!({"HostNetwork": true})] {
+        for spec in
+            [json!({}), json!({"hostNetwork": false}), json!({"hostNetwork": null}), json!({"HostNetwork": true})]
+        {
             assert!(lines(&HostNetwork::default(), spec).is_empty());
         }
     }

@@ -71,7 +71,8 @@ impl AllowedPath {
         if !self.and_below {
             return cleaned == self.path;
         }
-        self.path == "/" || cleaned.strip_prefix(&*self.path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        self.path == "/"
+            || cleaned.strip_prefix(&*self.path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 }
 
@@ -217,10 +218,8 @@ mod tests {
 
     #[test]
     fn a_subtree_has_its_root_and_names_that_begin_with_dots() {
-        let policy = HostPath {
-            action: Action::Deny,
-            allow: AllowedPath::parse("/data/shared/**").into_iter().collect(),
-        };
+        let policy =
+            HostPath { action: Action::Deny, allow: AllowedPath::parse("/data/shared/**").into_iter().collect() };
         for path in ["/data/shared", "/data/shared/x/y", "/data/shared/..cache", "/data/shared/.x"] {
             assert!(complaints(&policy, path).is_empty(), "{path}");
         }

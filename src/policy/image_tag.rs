@@ -86,8 +86,10 @@ mod tests {
     fn says_what_is_missing_and_what_to_write() {
         assert_eq!(
             complaints("registry:5000/app"),
-            ["imageTag: container \"app\" (spec.containers[0].image) is \"registry:5000/app\", which has no tag: name \
-              a version, such as registry:5000/app:1.4.2"]
+            [
+                "imageTag: container \"app\" (spec.containers[0].image) is \"registry:5000/app\", which has no tag: name \
+              a version, such as registry:5000/app:1.4.2"
+            ]
         );
         assert_eq!(
             complaints("nginx:latest"),
@@ -96,8 +98,10 @@ mod tests {
         );
         assert_eq!(
             complaints("cache@7.2.5"),
-            ["imageTag: container \"app\" (spec.containers[0].image) is \"cache@7.2.5\", which is no image reference: \
-              \"7.2.5\" is no digest: sha256: and 64 lower-case hexadecimal digits"]
+            [
+                "imageTag: container \"app\" (spec.containers[0].image) is \"cache@7.2.5\", which is no image reference: \
+              \"7.2.5\" is no digest: sha256: and 64 lower-case hexadecimal digits"
+            ]
         );
         assert_eq!(
             complaints(""),

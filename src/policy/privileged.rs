@@ -81,9 +81,11 @@ mod tests {
     #[test]
     fn denies_in_every_list() {
         let containers = json!([{"name": "a", "securityContext": {"privileged": true}}]);
-        for (list, called) in
-            [("containers", "container"), ("initContainers", "init container"), ("ephemeralContainers", "ephemeral container")]
-        {
+        for (list, called) in [
+            ("containers", "container"),
+            ("initContainers", "init container"),
+            ("ephemeralContainers", "ephemeral container"),
+        ] {
             assert_eq!(
                 lines(&Privileged::default(), json!({ list: containers })),
                 [format!(

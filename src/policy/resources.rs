@@ -83,9 +83,8 @@ impl Resources {
     ) -> Option<&'q str> {
         let default = self.default_limit(name)?;
         let resources = container.resources.as_ref();
-        let is_due = list != ContainerList::EphemeralContainers
-            && is_missing(resources, name)
-            && !is_set_for_pod(pod, name);
+        let is_due =
+            list != ContainerList::EphemeralContainers && is_missing(resources, name) && !is_set_for_pod(pod, name);
         is_due.then(|| match resources.and_then(|resources| resources.request(name)) {
             Some(request) if request > default => request.as_str(),
             _ => default.as_str(),
@@ -132,9 +131,7 @@ fn is_missing(resources: Option<&ResourceRequirements<'_>>, name: ResourceName) 
 }
 
 fn is_set_for_pod(pod: &PodSpec<'_>, name: ResourceName) -> bool {
-    pod.resources
-        .as_ref()
-        .is_some_and(|resources| resources.limit(name).is_some() || resources.request(name).is_some())
+    pod.resources.as_ref().is_some_and(|resources| resources.limit(name).is_some() || resources.request(name).is_some())
 }
 
 fn add_limits<'q>(
@@ -170,7 +167,7 @@ mod tests {
         patched(&policies, spec)
     }
 
-    fn limits_of(resources: Value) -> Value {
+    fn limits_of(resources: &Value) -> Value {
         let spec = limited(json!({"containers": [{"name": "a", "resources": resources}]}));
         spec["containers"][0]["resources"]["limits"].clone()
     }
@@ -187,16 +184,16 @@ mod tests {
             json!({"limits": {"cpu": "0", "memory": "0Mi"}}),
             json!({"limits": {"cpu": 0}}),
         ] {
-            assert_eq!(limits_of(resources.clone()), both, "{resources}");
+            assert_eq!(limits_of(&resources), both, "{resources}");
         }
-        assert_eq!(limits_of(json!({"limits": {"cpu": "2"}})), json!({"cpu": "2", "memory": "1Gi"}));
-        assert_eq!(limits_of(json!({"limits": {"cpu": 2}})), json!({"cpu": 2, "memory": "1Gi"}));
+        assert_eq!(limits_of(&json!({"limits": {"cpu": "2"}})), json!({"cpu": "2", "memory": "1Gi"}));
+        assert_eq!(limits_of(&json!({"limits": {"cpu": 2}})), json!({"cpu": 2, "memory": "1Gi"}));
     }
 
     #[test]
     fn a_default_is_never_below_the_request() {
         assert_eq!(
-            limits_of(json!({"requests": {"cpu": "1500m", "memory": "1Gi"}})),
+            limits_of(&json!({"requests": {"cpu": "1500m", "memory": "1Gi"}})),
             json!({"cpu": "1500m", "memory": "1Gi"})
         );
     }

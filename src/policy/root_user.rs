@@ -91,11 +91,16 @@ mod tests {
     fn denies_the_effective_user_root() {
         assert_eq!(
             lines(&RootUser::default(), json!({"containers": [{"name": "a", "securityContext": {"runAsUser": 0}}]})),
-            ["rootUser: container \"a\" (spec.containers[0].securityContext.runAsUser) runs as 0, but containers must \
-              not run as root: name a user above 0, such as runAsUser: 1000"]
+            [
+                "rootUser: container \"a\" (spec.containers[0].securityContext.runAsUser) runs as 0, but containers must \
+              not run as root: name a user above 0, such as runAsUser: 1000"
+            ]
         );
         assert_eq!(
-            lines(&RootUser::default(), json!({"securityContext": {"runAsUser": 0}, "initContainers": [{"name": "a"}]})),
+            lines(
+                &RootUser::default(),
+                json!({"securityContext": {"runAsUser": 0}, "initContainers": [{"name": "a"}]})
+            ),
             ["rootUser: init container \"a\" (spec.securityContext.runAsUser) runs as 0, but containers must not run \
               as root: name a user above 0, such as runAsUser: 1000"]
         );
@@ -128,13 +133,13 @@ mod tests {
 
     #[test]
     fn denies_cap_sys_admin_in_the_refused_spelling_only() {
-        let spec = |capability: &str| {
-            json!({"containers": [{"name": "a", "securityContext": {"capabilities": {"add": ["NET_ADMIN", capability]}}}]})
-        };
+        let spec = |capability: &str| json!({"containers": [{"name": "a", "securityContext": {"capabilities": {"add": ["NET_ADMIN", capability]}}}]});
         assert_eq!(
             lines(&RootUser::default(), spec("CAP_SYS_ADMIN")),
-            ["rootUser: container \"a\" (spec.containers[0].securityContext.capabilities.add) adds CAP_SYS_ADMIN, which \
-              cannot stand beside the required allowPrivilegeEscalation: false: remove the capability"]
+            [
+                "rootUser: container \"a\" (spec.containers[0].securityContext.capabilities.add) adds CAP_SYS_ADMIN, which \
+              cannot stand beside the required allowPrivilegeEscalation: false: remove the capability"
+            ]
         );
         assert!(lines(&RootUser::default(), spec("SYS_ADMIN")).is_empty());
     }

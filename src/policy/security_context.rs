@@ -129,10 +129,7 @@ mod tests {
             hardened(spec)["containers"][0]["securityContext"].clone()
         };
         assert_eq!(context(json!({}), json!({"os": {"name": "windows"}})), json!({"runAsNonRoot": true}));
-        assert_eq!(
-            context(json!({"privileged": true}), json!({})),
-            json!({"privileged": true, "runAsNonRoot": true})
-        );
+        assert_eq!(context(json!({"privileged": true}), json!({})), json!({"privileged": true, "runAsNonRoot": true}));
         assert_eq!(
             context(json!({"capabilities": {"add": ["CAP_SYS_ADMIN"]}}), json!({})),
             json!({"capabilities": {"add": ["CAP_SYS_ADMIN"]}, "runAsNonRoot": true})

@@ -1,6 +1,6 @@
 //! What the policies' tests share.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Mutations, Policies, Validation};
 use crate::json::Object;
@@ -13,6 +13,7 @@ pub(super) fn pod(spec: &str) -> PodSpec<'_> {
 }
 
 /// The lines that a policy has for a pod's spec.
+#[expect(clippy::needless_pass_by_value, reason = "`json!` in a call reads better without a borrow")]
 pub(super) fn lines(validation: &impl Validation, spec: Value) -> Vec<String> {
     let text = spec.to_string();
     let pod = pod(&text);
@@ -24,7 +25,7 @@ pub(super) fn lines(validation: &impl Validation, spec: Value) -> Vec<String> {
 /// A pod's spec after the mutations.
 pub(super) fn patched(policies: &Policies, spec: Value) -> Value {
     let text = spec.to_string();
-    let mut object = json!({ "spec": spec });
+    let mut object = Value::from_iter([("spec", spec)]);
     if let Some(patch) = policies.mutate_pod(&pod(&text)) {
         let patch = serde_json::to_value(&patch).unwrap_or_default();
         let patch: json_patch::Patch = serde_json::from_value(patch).unwrap_or_else(|error| panic!("{error}"));

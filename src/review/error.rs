@@ -32,7 +32,8 @@ pub enum Malformed {
     #[error(
         "the body is {} of {}, but podgate answers AdmissionReview of admission.k8s.io/v1 only: in the webhook \
          configuration set admissionReviewVersions: [v1]",
-        Quoted(kind), Quoted(api_version)
+        Quoted(kind),
+        Quoted(api_version)
     )]
     NotAReview {
         /// `apiVersion` as sent.

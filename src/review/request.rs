@@ -132,8 +132,10 @@ pub fn read(body: &[u8]) -> Result<Review<'_>, Malformed> {
 /// the objects, to tell at which of them the fault is.
 fn read_again(text: &str) -> Result<Review<'_>, Malformed> {
     serde_json::from_str::<WithoutRepeatedKeys>(text).map_err(Malformed::Json)?;
-    let Object(envelope) = with_path::<Object<Envelope<'_, true>>>(text)
-        .map_err(|(path, error)| Malformed::Type { path: if path == "." { "the body".to_owned() } else { path }, error })?;
+    let Object(envelope) = with_path::<Object<Envelope<'_, true>>>(text).map_err(|(path, error)| Malformed::Type {
+        path: if path == "." { "the body".to_owned() } else { path },
+        error,
+    })?;
     envelope.into_review()
 }
 
@@ -233,8 +235,9 @@ impl<'a, const OBJECTS_RAW: bool> Request<'a, OBJECTS_RAW> {
         }
         Ok(match self.judged_as() {
             JudgedAs::Pod(_) => json::optional_object(map)?.map_or(Payload::Absent, |pod| Payload::Pod(Box::new(pod))),
-            JudgedAs::Workload(_) => json::optional_object(map)?
-                .map_or(Payload::Absent, |workload| Payload::Workload(Box::new(workload))),
+            JudgedAs::Workload(_) => {
+                json::optional_object(map)?.map_or(Payload::Absent, |workload| Payload::Workload(Box::new(workload)))
+            }
             JudgedAs::Nothing => {
                 map.next_value::<Skipped>()?;
                 Payload::Absent
@@ -252,8 +255,7 @@ impl<'a, const OBJECTS_RAW: bool> Request<'a, OBJECTS_RAW> {
             }
             (Some(Operation::Update), "resize") if is_pod => JudgedAs::Pod(Subresource::Resize),
             (Some(Operation::Create | Operation::Update), "") => {
-                WorkloadKind::of(&kind.group, &kind.version, &kind.kind)
-                    .map_or(JudgedAs::Nothing, JudgedAs::Workload)
+                WorkloadKind::of(&kind.group, &kind.version, &kind.kind).map_or(JudgedAs::Nothing, JudgedAs::Workload)
             }
             _ => JudgedAs::Nothing,
         }

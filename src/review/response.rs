@@ -4,8 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
-use super::denial::{Denial, Details};
 use super::Malformed;
+use super::denial::{Denial, Details};
 use crate::patch::Patch;
 
 /// The most characters of one warning, and of all in one response; kube-apiserver cuts there.
@@ -33,14 +33,18 @@ impl Response<'_> {
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
         let patch = self.patch.as_ref().map(|patch| STANDARD.encode(to_json(patch, 0)));
-        let length = patch.as_ref().map_or(0, String::len) + self.denial.as_ref().map_or(0, |denial| denial.message.len() * 3);
+        let length =
+            patch.as_ref().map_or(0, String::len) + self.denial.as_ref().map_or(0, |denial| denial.message.len() * 3);
         let review = AdmissionReview {
             api_version: "admission.k8s.io/v1",
             kind: "AdmissionReview",
             response: AdmissionResponse {
                 uid: self.uid,
                 allowed: self.denial.is_none(),
-                status: self.denial.as_ref().map_or(Verdict::Allowed { code: 200 }, |denial| Verdict::Denied(denial.into())),
+                status: self
+                    .denial
+                    .as_ref()
+                    .map_or(Verdict::Allowed { code: 200 }, |denial| Verdict::Denied(denial.into())),
                 patch_type: patch.as_ref().map(|_| "JSONPatch"),
                 patch,
                 warnings: fit_warnings(&self.warnings),
@@ -127,7 +131,8 @@ struct Status<'a> {
     kind: &'static str,
     api_version: &'static str,
     metadata: Empty,
-    status: &'static str,
+    #[serde(rename = "status")]
+    outcome: &'static str,
     message: &'a str,
     reason: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -145,7 +150,7 @@ impl<'a> From<&'a Denial> for Status<'a> {
             kind: "Status",
             api_version: "v1",
             metadata: Empty {},
-            status: "Failure",
+            outcome: "Failure",
             message,
             reason,
             details: details.as_ref(),

@@ -1,5 +1,7 @@
 //! Pods and configurations, made up.
 
+use std::fmt::Write as _;
+
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -26,7 +28,10 @@ pub(crate) fn review(operation: &str, object: &Value, old_object: &Value) -> Val
 /// An object of those members that are there.
 fn object(members: Vec<(&'static str, Option<Value>)>) -> Value {
     Value::Object(
-        members.into_iter().filter_map(|(name, value)| value.map(|value| (name.to_owned(), value))).collect::<Map<_, _>>(),
+        members
+            .into_iter()
+            .filter_map(|(name, value)| value.map(|value| (name.to_owned(), value)))
+            .collect::<Map<_, _>>(),
     )
 }
 
@@ -164,17 +169,15 @@ pub(crate) fn pod() -> impl Strategy<Value = Value> {
 pub(crate) fn configuration() -> impl Strategy<Value = String> {
     let action = || select(&["deny", "warn", "audit", "off"][..]);
     let limit = |amounts: &'static [&'static str]| select(amounts);
-    let mutations =
-        (any::<bool>(), any::<bool>(), limit(&["1", "\"300m\"", "null"]), limit(&["1Gi", "16Mi", "null"]));
+    let mutations = (any::<bool>(), any::<bool>(), limit(&["1", "\"300m\"", "null"]), limit(&["1Gi", "16Mi", "null"]));
     (mutations, proptest::collection::vec(action(), 7)).prop_map(|((escalation, non_root, cpu, memory), actions)| {
         let mut text = format!(
             "mutations:\n  securityContext: {{ allowPrivilegeEscalation: {escalation}, runAsNonRoot: {non_root} }}\n  \
              resources: {{ limits: {{ cpu: {cpu}, memory: {memory} }} }}\nvalidations:\n"
         );
-        let policies =
-            ["privileged", "rootUser", "imageTag", "hostPath", "hostNetwork", "containerCount", "promises"];
+        let policies = ["privileged", "rootUser", "imageTag", "hostPath", "hostNetwork", "containerCount", "promises"];
         for (policy, action) in policies.iter().zip(actions) {
-            text.push_str(&format!("  {policy}: {{ action: {action} }}\n"));
+            writeln!(text, "  {policy}: {{ action: {action} }}").expect("writing to a String does not fail");
         }
         text
     })
