@@ -17,7 +17,7 @@ pub(super) struct Keys<'de> {
     /// A bit for each key seen, so that most new keys need no comparison at all.
     fingerprints: u64,
     few: SmallVec<[Text<'de>; 16]>,
-    many: HashSet<Text<'de>>,
+    many: Option<HashSet<Text<'de>>>,
 }
 
 impl<'de> Keys<'de> {
@@ -36,10 +36,11 @@ impl<'de> Keys<'de> {
             self.few.push(key);
             return Ok(());
         }
-        if maybe_seen && (self.few.contains(&key) || self.many.contains(&key)) {
+        let many = self.many.get_or_insert_default();
+        if maybe_seen && (self.few.contains(&key) || many.contains(&key)) {
             return Err(RepeatedKey(key));
         }
-        self.many.insert(key);
+        many.insert(key);
         Ok(())
     }
 }

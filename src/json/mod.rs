@@ -14,7 +14,7 @@ use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 
-pub use any::{AnyValue, Skipped, WithoutRepeatedKeys};
+pub use any::{Skipped, WithoutRepeatedKeys};
 use keys::Keys;
 pub use text::Text;
 
