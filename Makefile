@@ -1,0 +1,31 @@
+# `make help` lists what there is to make.
+
+CARGO ?= cargo
+PODGATE = target/release/podgate
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo run test lint certs
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1 	/p' $(MAKEFILE_LIST) | sort | expand -t 16
+
+build: ## the release binary, target/release/podgate
+	$(CARGO) build --release --locked
+
+demo: build ## start the server, post sample reviews with curl, show the answers
+	examples/demo.sh $(PODGATE)
+
+run: build ## keep serving on 127.0.0.1:8443, and print a curl line to try
+	examples/demo.sh $(PODGATE) --keep
+
+test: ## every test that needs only Rust
+	$(CARGO) test --locked
+
+lint: ## format, clippy, documentation, dependency rules
+	$(CARGO) fmt --check
+	$(CARGO) clippy --locked --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --document-private-items
+	$(CARGO) test --locked --test dependencies
+
+certs: build ## a CA and a server certificate in certs/
+	$(PODGATE) certs --dir certs
