@@ -1,0 +1,21 @@
+# syntax=docker/dockerfile:1
+# Two stages; the image is nothing but the binary. Multi-arch: `docker buildx build --platform
+# linux/amd64,linux/arm64 .` builds each natively, for the target is the builder's own.
+FROM rust:1.95-bookworm AS builder
+WORKDIR /src
+COPY Cargo.toml Cargo.lock ./
+COPY src src
+# Static, so that it runs on scratch. The target is named because static linking is for the binary
+# alone, not for the compiler's plugins.
+ENV RUSTFLAGS="-C target-feature=+crt-static"
+RUN target="$(rustc -vV | sed -n 's/^host: //p')" \
+    && cargo build --release --locked --bin podgate --target "$target" \
+    && cp "target/$target/release/podgate" /podgate
+
+FROM scratch
+COPY --from=builder /podgate /podgate
+# "nonroot", by number: scratch has no /etc/passwd.
+USER 65532:65532
+EXPOSE 8443 9090
+ENTRYPOINT ["/podgate"]
+CMD ["serve"]
