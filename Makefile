@@ -4,7 +4,11 @@ CARGO ?= cargo
 PODGATE = target/release/podgate
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run test lint certs
+.PHONY: help build demo run test lint certs image deploy undeploy break-glass restore controlplane
+
+IMAGE ?= podgate:0.1.0
+# deploy/single-zone for clusters whose nodes carry no zone label.
+KUSTOMIZATION ?= deploy
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1 	/p' $(MAKEFILE_LIST) | sort | expand -t 16
@@ -29,3 +33,21 @@ lint: ## format, clippy, documentation, dependency rules
 
 certs: build ## a CA and a server certificate in certs/
 	$(PODGATE) certs --dir certs
+
+image: ## the container image; IMAGE names it
+	docker build --tag $(IMAGE) .
+
+deploy: build ## install on the cluster that kubectl points at; KUSTOMIZATION=deploy/single-zone without zones
+	deploy/install.sh $(PODGATE) $(KUSTOMIZATION)
+
+undeploy: break-glass ## remove from the cluster
+	kubectl delete --ignore-not-found -k $(KUSTOMIZATION)
+
+break-glass: ## emergency exit: delete both webhook configurations
+	deploy/break-glass.sh
+
+restore: ## put the webhook configurations back
+	deploy/register.sh
+
+controlplane: ## build kube-apiserver, etcd and kubectl for the end-to-end tests
+	tests/controlplane/build.sh
