@@ -28,10 +28,10 @@ if [ -z "$keep" ]; then port=0 admin=0; fi
     --tls-cert "$folder/certs/tls.crt" --tls-key "$folder/certs/tls.key" >"$folder/log" 2>&1 &
 server=$!
 
-# The first line of the log names the address, also where the system chose the port.
+# The log names the address, also where the system chose the port.
 address=
 for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-    address=$(sed -n 's/.*\(https:\/\/127\.0\.0\.1:[0-9]*\).*/\1/p' "$folder/log" | head -n 1)
+    address=$(sed -n 's/.*listening.* addr=\([0-9.:]*\).*/https:\/\/\1/p' "$folder/log" | head -n 1)
     [ -z "$address" ] || break
     kill -0 "$server" 2>/dev/null || break
     sleep 0.2
