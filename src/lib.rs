@@ -6,10 +6,13 @@
 //! ```
 
 pub mod admission;
+pub mod certs;
 pub mod cli;
 pub mod config;
 pub mod json;
+pub mod metrics;
 pub mod patch;
 pub mod pod;
 pub mod policy;
 pub mod review;
+pub mod server;

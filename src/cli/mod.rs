@@ -1,7 +1,11 @@
 //! The command line: one file a command.
 
+mod certs;
 mod config;
+mod duration;
+mod logging;
 mod review;
+mod serve;
 
 use std::process::ExitCode;
 
@@ -18,6 +22,8 @@ pub struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Serve(serve::Arguments),
+    Certs(certs::Arguments),
     Review(review::Arguments),
     Config(config::Arguments),
 }
@@ -27,6 +33,8 @@ impl CommandLine {
     #[must_use]
     pub fn run(self) -> ExitCode {
         match self.command {
+            Command::Serve(arguments) => serve::run(&arguments),
+            Command::Certs(arguments) => certs::run(&arguments),
             Command::Review(arguments) => review::run(&arguments),
             Command::Config(arguments) => config::run(&arguments),
         }

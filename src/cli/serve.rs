@@ -1,0 +1,155 @@
+//! `podgate serve`: the webhooks, over HTTPS.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use time::OffsetDateTime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tracing::{info, warn};
+
+use super::logging::{self, LogFormat};
+use super::{Exit, duration, fail};
+use crate::admission::{self, Webhook};
+use crate::certs::{CertificateError, ServerCertificate};
+use crate::config;
+use crate::policy::Policies;
+use crate::server::{Limits, Server, Settings};
+
+/// Serve the webhooks over HTTPS, until SIGTERM or SIGINT.
+///
+/// The environment variable `PODGATE_LOG` sets what is logged: a level, such as debug.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// The configuration file; the default policy without one
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Where to serve the webhooks, over HTTPS
+    #[arg(long, value_name = "IP:PORT", default_value = "0.0.0.0:8443")]
+    addr: SocketAddr,
+    /// Where to serve metrics and probes, over plain HTTP
+    #[arg(long, value_name = "IP:PORT", default_value = "0.0.0.0:9090")]
+    admin_addr: SocketAddr,
+    /// Do not offer HTTP/2
+    #[arg(long)]
+    http1_only: bool,
+    /// The server's certificate and its chain, in PEM; one for localhost is made without it
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The key of that certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// How long to accept connections after SIGTERM, while the cluster learns of it
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration::parse)]
+    drain_delay: Duration,
+    /// Connections to keep open; at the limit, the one that did the least has to go
+    #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().connections)]
+    max_connections: usize,
+    /// The largest review to accept, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = Limits::default().body_bytes)]
+    max_body_bytes: usize,
+    /// How to write the log
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    log_format: LogFormat,
+}
+
+pub(super) fn run(arguments: &Arguments) -> ExitCode {
+    let policies = match arguments.config.as_deref().map_or_else(|| Ok(Policies::default()), config::load) {
+        Ok(policies) => policies,
+        Err(error) => return fail(&error),
+    };
+    if let Err(error) = logging::start(arguments.log_format) {
+        return fail(&error);
+    }
+    let certificate = match arguments.certificate() {
+        Ok(certificate) => certificate,
+        Err(error) => return fail(&error),
+    };
+    match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(serve(arguments.settings(), &certificate, policies)),
+        Err(error) => fail(&format_args!("cannot start the worker threads: {error}")),
+    }
+}
+
+impl Arguments {
+    fn settings(&self) -> Settings {
+        Settings {
+            addr: self.addr,
+            admin_addr: self.admin_addr,
+            http1_only: self.http1_only,
+            drain_delay: self.drain_delay,
+            limits: Limits { connections: self.max_connections, body_bytes: self.max_body_bytes, ..Limits::default() },
+        }
+    }
+
+    fn certificate(&self) -> Result<ServerCertificate, CertificateError> {
+        let (Some(file), Some(key)) = (&self.tls_cert, &self.tls_key) else {
+            let certificate = ServerCertificate::for_localhost()?;
+            info!(
+                expires = %certificate.expires().date(),
+                "no --tls-cert: made a certificate for localhost, in memory; clients can trust one from `podgate certs`"
+            );
+            return Ok(certificate);
+        };
+        let certificate = ServerCertificate::from_files(file, key)?;
+        let expires = certificate.expires();
+        if expires < OffsetDateTime::now_utc() {
+            warn!(file = %file.display(), expired = %expires.date(), "the certificate has expired: replace it");
+        } else {
+            info!(file = %file.display(), expires = %expires.date(), "certificate");
+        }
+        Ok(certificate)
+    }
+}
+
+async fn serve(settings: Settings, certificate: &ServerCertificate, policies: Policies) -> ExitCode {
+    let admit = Arc::new(move |webhook: Webhook, body: &[u8]| admission::answer(&policies, webhook, body));
+    let (mut signals, server) = match (Signals::new(), Server::bind(settings, certificate, admit).await) {
+        (Ok(signals), Ok(server)) => (signals, server),
+        (Err(error), _) => return fail(&format_args!("cannot wait for signals: {error}")),
+        (_, Err(error)) => return fail(&error),
+    };
+    info!(addr = %server.addr(), admin_addr = %server.admin_addr(), "listening");
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let running = server.run(async {
+        // Sent or dropped, it means the same.
+        let _ = stopped.await;
+    });
+    tokio::pin!(running);
+    let mut stop = Some(stop);
+    loop {
+        tokio::select! {
+            () = &mut running => return Exit::Clean.into(),
+            name = signals.next() => {
+                info!("{name}");
+                if stop.take().is_none() {
+                    warn!("a second signal: stopped at once");
+                    return Exit::Failure.into();
+                }
+            }
+        }
+    }
+}
+
+/// The signals that end the server.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    /// The name of the next one.
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
+}

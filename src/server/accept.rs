@@ -1,0 +1,192 @@
+//! The accept loop, and a connection's way from TCP to HTTP.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use prometheus::IntCounter;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+use tracing::{debug, warn};
+
+use super::activity::{Activity, Order, Overdue, Protocol};
+use super::connection::{self, End, Respond};
+use super::limits::Limits;
+use super::pool::{Pool, Seat};
+use super::{Shared, tls};
+
+/// How long the accept loop rests after an error that is not the client's.
+const REST: Duration = Duration::from_millis(20);
+/// How often such errors are worth a line in the log.
+const REPORT_EVERY: Duration = Duration::from_secs(1);
+
+/// What serves the connections of one port.
+pub(super) struct Port<R> {
+    pub(super) name: &'static str,
+    pub(super) tls: Option<Tls>,
+    pub(super) connections: Arc<Pool>,
+    pub(super) responder: Arc<R>,
+    pub(super) accepted: IntCounter,
+    pub(super) shared: Arc<Shared>,
+}
+
+/// The TLS of a port, and the handshakes that are going on.
+pub(super) struct Tls {
+    pub(super) acceptor: TlsAcceptor,
+    pub(super) handshakes: Arc<Pool>,
+}
+
+impl<R: Respond> Port<R> {
+    /// Accepts connections until `stop`, and then those that were made before it.
+    pub(super) async fn accept(self: Arc<Self>, listener: TcpListener, stop: impl Future<Output = ()>) {
+        let mut stop = std::pin::pin!(stop);
+        let mut reported: Option<Instant> = None;
+        loop {
+            let accepted = tokio::select! {
+                // First what is there: after the listener has closed it would be reset.
+                biased;
+                accepted = listener.accept() => accepted,
+                () = &mut stop => return,
+            };
+            match accepted {
+                Ok((stream, _)) => self.clone().welcome(stream),
+                Err(error) if is_the_clients(&error) => {}
+                Err(error) => {
+                    if reported.is_none_or(|last| last.elapsed() >= REPORT_EVERY) {
+                        reported = Some(Instant::now());
+                        warn!(port = self.name, %error, "cannot accept a connection; raise the limit of open files?");
+                    }
+                    self.make_room();
+                    sleep(REST).await;
+                }
+            }
+        }
+    }
+
+    /// Gives up what is least missed, so that there is a file descriptor for the next connection.
+    fn make_room(&self) {
+        if let Some(tls) = &self.tls {
+            tls.handshakes.evict();
+        }
+        self.connections.evict();
+    }
+
+    fn welcome(self: Arc<Self>, stream: TcpStream) {
+        self.accepted.inc();
+        if let Err(error) = stream.set_nodelay(true) {
+            debug!(port = self.name, %error, "cannot turn Nagle's algorithm off");
+        }
+        if let Some(tls) = &self.tls {
+            let seat = tls.handshakes.admit(Protocol::Handshake);
+            let acceptor = tls.acceptor.clone();
+            tokio::spawn(async move {
+                match shake_hands(acceptor, stream, seat.activity(), &self.shared.limits).await {
+                    Ok(stream) => self.serve_encrypted(stream, seat).await,
+                    Err(failure) => self.count(&failure),
+                }
+            });
+        } else {
+            let seat = self.connections.admit(Protocol::Http1);
+            tokio::spawn(async move { self.serve(stream, seat).await });
+        }
+    }
+
+    fn count(&self, failure: &HandshakeFailure) {
+        debug!(port = self.name, %failure, "no TLS connection");
+        // The pool counts those it turned out.
+        if let Some(reason) = failure.name() {
+            self.shared.metrics.handshake_failures(reason).inc();
+        }
+    }
+
+    async fn serve_encrypted(&self, stream: TlsStream<TcpStream>, handshake: Seat) {
+        let is_http2 = stream.get_ref().1.alpn_protocol() == Some(tls::HTTP2);
+        let seat = self.connections.admit(if is_http2 { Protocol::Http2 } else { Protocol::Http1 });
+        drop(handshake);
+        self.serve(stream, seat).await;
+    }
+
+    async fn serve<S>(&self, stream: S, seat: Seat)
+    where
+        S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
+    {
+        let activity = Arc::clone(seat.activity());
+        let end = connection::serve(stream, activity, Arc::clone(&self.responder), &self.shared.limits).await;
+        match end {
+            End::Closed => {}
+            End::Failed(error) => debug!(port = self.name, %error, "the connection failed"),
+            End::GaveUp => debug!(port = self.name, "the connection was given up"),
+            End::Overdue(overdue) => {
+                debug!(port = self.name, "closed: {overdue}");
+                match overdue {
+                    Overdue::Idle => {}
+                    Overdue::Head => self.shared.metrics.refused("head_timeout"),
+                    Overdue::Exchange => self.shared.metrics.refused("exchange_timeout"),
+                    Overdue::Write => self.shared.metrics.refused("write_timeout"),
+                }
+            }
+        }
+    }
+}
+
+/// Why there is no TLS connection.
+#[derive(Debug, thiserror::Error)]
+enum HandshakeFailure {
+    #[error("the handshake took too long")]
+    Timeout,
+    #[error("given up for another")]
+    GaveUp,
+    #[error("the client closed the connection: {0}")]
+    Closed(io::Error),
+    #[error("{0}")]
+    Tls(io::Error),
+}
+
+impl HandshakeFailure {
+    /// The name that metrics count it by.
+    fn name(&self) -> Option<&'static str> {
+        match self {
+            Self::Timeout => Some("timeout"),
+            Self::GaveUp => None,
+            Self::Closed(_) => Some("closed"),
+            Self::Tls(_) => Some("tls"),
+        }
+    }
+}
+
+async fn shake_hands(
+    acceptor: TlsAcceptor,
+    stream: TcpStream,
+    activity: &Activity,
+    limits: &Limits,
+) -> Result<TlsStream<TcpStream>, HandshakeFailure> {
+    tokio::select! {
+        result = timeout(limits.handshake, acceptor.accept(stream)) => match result {
+            Ok(Ok(stream)) => Ok(stream),
+            // rustls' own errors come as invalid data.
+            Ok(Err(error)) if error.kind() == io::ErrorKind::InvalidData => Err(HandshakeFailure::Tls(error)),
+            Ok(Err(error)) => Err(HandshakeFailure::Closed(error)),
+            Err(_) => Err(HandshakeFailure::Timeout),
+        },
+        () = given_up(activity, limits) => Err(HandshakeFailure::GaveUp),
+    }
+}
+
+/// Waits until the server wants the connection closed.
+async fn given_up(activity: &Activity, limits: &Limits) {
+    std::future::poll_fn(|context| {
+        let (order, _) = activity.consult(limits, context.waker());
+        if order >= Order::Close { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+    })
+    .await;
+}
+
+/// Whether an error of accept(2) is one of the connection that was to be accepted.
+fn is_the_clients(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionRefused
+    )
+}

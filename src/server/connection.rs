@@ -1,0 +1,175 @@
+//! One connection that is past its handshake: HTTP on it, and its end.
+
+use std::convert::Infallible;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::header::{CONNECTION, CONTENT_LENGTH, HeaderValue};
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::graceful::GracefulConnection;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::{Instant, sleep_until};
+
+use super::activity::{Activity, Exchange, Order, Overdue, Protocol};
+use super::limits::Limits;
+use super::stream::Watched;
+
+/// Answers requests.
+pub(super) trait Respond: Send + Sync + 'static {
+    /// The answer to one request; never an error, only an answer that says what is wrong.
+    fn respond(&self, request: Request<Incoming>) -> impl Future<Output = Response<Full<Bytes>>> + Send;
+}
+
+/// How a connection ended.
+#[derive(Debug)]
+pub(super) enum End {
+    /// Both sides were done.
+    Closed,
+    /// The client broke off, or did not speak HTTP.
+    Failed(hyper::Error),
+    /// The client kept the server waiting.
+    Overdue(Overdue),
+    /// The server needed the place, or is stopping.
+    GaveUp,
+}
+
+/// Serves HTTP on `stream` until either side is done with it.
+pub(super) async fn serve<S, R>(stream: S, activity: Arc<Activity>, responder: Arc<R>, limits: &Limits) -> End
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    R: Respond,
+{
+    let stream = TokioIo::new(Watched::new(stream, Arc::clone(&activity)));
+    let service = {
+        let activity = Arc::clone(&activity);
+        service_fn(move |request| answer(request, activity.begin(), Arc::clone(&activity), Arc::clone(&responder)))
+    };
+    match activity.protocol() {
+        Protocol::Http2 => watch(http2().serve_connection(stream, service), &activity, limits).await,
+        Protocol::Handshake | Protocol::Http1 => {
+            watch(http1().serve_connection(stream, service), &activity, limits).await
+        }
+    }
+}
+
+async fn answer<R: Respond>(
+    request: Request<Incoming>,
+    mut exchange: Exchange,
+    activity: Arc<Activity>,
+    responder: Arc<R>,
+) -> Result<Response<Tracked>, Infallible> {
+    let is_head = request.method() == Method::HEAD;
+    let mut response = responder.respond(request).await;
+    if is_head {
+        // On HTTP/2 hyper would send the body all the same.
+        let length = response.body().size_hint().lower();
+        response.headers_mut().insert(CONTENT_LENGTH, length.into());
+        *response.body_mut() = Full::default();
+    }
+    // HTTP/2 has a frame for this, which hyper sends.
+    if activity.protocol() == Protocol::Http1 && activity.order() > Order::Serve {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    exchange.answered();
+    Ok(response.map(|body| Tracked { body, _exchange: exchange }))
+}
+
+fn http1() -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    // Its timeout for heads also closes idle connections; [`Activity`] tells the two apart.
+    builder.header_read_timeout(None).max_header_size(16 << 10).max_buf_size(64 << 10);
+    builder
+}
+
+fn http2() -> http2::Builder<TokioExecutor> {
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder
+        .max_concurrent_streams(250)
+        .max_header_list_size(16 << 10)
+        .initial_stream_window_size(256 << 10)
+        .initial_connection_window_size(1 << 20)
+        .max_send_buf_size(64 << 10);
+    builder
+}
+
+/// Drives a connection, passes the server's orders on to it, and ends it when it is overdue.
+async fn watch<C>(connection: C, activity: &Activity, limits: &Limits) -> End
+where
+    C: GracefulConnection<Error = hyper::Error>,
+{
+    let mut connection = pin!(connection);
+    let mut alarm = pin!(sleep_until(Instant::now() + limits.idle));
+    let mut obeyed = Order::Serve;
+    std::future::poll_fn(|context| {
+        loop {
+            if let Poll::Ready(result) = connection.as_mut().poll(context) {
+                return Poll::Ready(result.map_or_else(End::Failed, |()| End::Closed));
+            }
+            let (order, due) = activity.consult(limits, context.waker());
+            if order == Order::GiveUp {
+                close(connection.as_mut(), context);
+                return Poll::Ready(End::GaveUp);
+            }
+            if order > obeyed {
+                obeyed = order;
+                // On HTTP/1.1 this closes an idle connection, which a draining server still serves.
+                if order == Order::Close || activity.protocol() == Protocol::Http2 {
+                    connection.as_mut().graceful_shutdown();
+                    continue;
+                }
+            }
+            // The alarm is set again only where it would ring too late, or rang too early.
+            if due.at < alarm.deadline() {
+                alarm.as_mut().reset(due.at);
+            }
+            ready!(alarm.as_mut().poll(context));
+            if due.at <= Instant::now() {
+                close(connection.as_mut(), context);
+                return Poll::Ready(End::Overdue(due.of));
+            }
+            alarm.as_mut().reset(due.at);
+        }
+    })
+    .await
+}
+
+/// Says goodbye as far as that takes no waiting.
+fn close<C: GracefulConnection>(mut connection: Pin<&mut C>, context: &mut Context<'_>) {
+    connection.as_mut().graceful_shutdown();
+    // Whatever comes of it, the connection is dropped next.
+    let _ = connection.poll(context);
+}
+
+/// The body of an answer, which keeps its request in flight until it has been sent.
+#[derive(Debug)]
+struct Tracked {
+    body: Full<Bytes>,
+    _exchange: Exchange,
+}
+
+impl Body for Tracked {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

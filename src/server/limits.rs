@@ -1,0 +1,66 @@
+//! How long and how much the server lets its clients have.
+
+use std::time::Duration;
+
+const MIB: usize = 1 << 20;
+
+/// Every limit of the server. The defaults suit kube-apiserver, which keeps an idle connection for
+/// 90 s and may send two objects of 3 MiB in one review.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// From the TCP connection to the end of the TLS handshake.
+    pub handshake: Duration,
+    /// HTTP/1.1: from the first byte of a request to the end of its head.
+    pub head: Duration,
+    /// From the end of a request's head to the end of its body.
+    pub body: Duration,
+    /// How long an answer may wait for a client to take it.
+    pub write: Duration,
+    /// Between two requests. More than the 90 s after which kube-apiserver closes an idle
+    /// connection: whoever closes first loses the race against the next request.
+    pub idle: Duration,
+    /// How long the rest of a refused request is read and thrown away before the refusal is sent;
+    /// a client that is still writing would see a reset instead of the answer.
+    pub discard: Duration,
+    /// After the listeners have closed: how long requests in flight may take to finish.
+    pub drain: Duration,
+    /// Connections to the webhooks, with their handshake done.
+    pub connections: usize,
+    /// TLS handshakes going on at the same time.
+    pub handshakes: usize,
+    /// Connections to the admin listener.
+    pub admin_connections: usize,
+    /// Bytes of one body.
+    pub body_bytes: usize,
+    /// Bytes of all the bodies in memory.
+    pub bodies_bytes: usize,
+    /// Bytes of a refused request that are read and thrown away.
+    pub discard_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            handshake: Duration::from_secs(10),
+            head: Duration::from_secs(10),
+            body: Duration::from_secs(10),
+            write: Duration::from_secs(10),
+            idle: Duration::from_secs(120),
+            discard: Duration::from_secs(1),
+            drain: Duration::from_secs(10),
+            connections: 1024,
+            handshakes: 256,
+            admin_connections: 64,
+            body_bytes: 8 * MIB,
+            bodies_bytes: 96 * MIB,
+            discard_bytes: 64 * MIB,
+        }
+    }
+}
+
+impl Limits {
+    /// How long a request in flight may go without an end: its body, and its answer.
+    pub(super) fn exchange(&self) -> Duration {
+        self.body + self.discard + self.write
+    }
+}

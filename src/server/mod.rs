@@ -1,0 +1,258 @@
+//! The HTTPS server that kube-apiserver calls, and the plain one beside it for probes and metrics.
+//!
+//! ```text
+//! accept → handshake → connection ⇄ routes → (the review's answer)
+//!            └─ pool ──────┘  └ stream, activity: what it is doing, and until when
+//! ```
+
+mod accept;
+mod activity;
+mod admin;
+mod body;
+mod connection;
+mod health;
+mod limits;
+mod pool;
+mod refusal;
+mod routes;
+mod stream;
+mod tls;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+use tokio_rustls::TlsAcceptor;
+use tracing::{info, warn};
+
+use self::accept::{Port, Tls};
+use self::activity::Order;
+use self::admin::Admin;
+use self::body::Budget;
+use self::connection::Respond;
+use self::health::Health;
+pub use self::limits::Limits;
+use self::pool::Pool;
+pub use self::routes::Admit;
+use self::routes::Webhooks;
+use crate::certs::ServerCertificate;
+use crate::metrics::{ConnectionMetrics, Metrics};
+
+/// How often a draining server looks whether it is done.
+const LOOK: Duration = Duration::from_millis(10);
+/// How long idle connections have to say goodbye when everything else is done.
+const GOODBYE: Duration = Duration::from_secs(1);
+
+/// How the server is set up.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where the webhooks listen, with TLS. Port 0 takes a free one.
+    pub addr: SocketAddr,
+    /// Where metrics and probes are served, without TLS. Port 0 takes a free one.
+    pub admin_addr: SocketAddr,
+    /// Do not offer HTTP/2.
+    pub http1_only: bool,
+    /// How long a server that was told to stop still accepts connections: as long as the cluster
+    /// may take to send them elsewhere.
+    pub drain_delay: Duration,
+    /// What clients may have.
+    pub limits: Limits,
+}
+
+/// Why the server cannot start.
+#[derive(Debug, Error)]
+pub enum BindError {
+    /// An address cannot be listened on.
+    #[error("cannot listen on {addr}: {error}; choose another address with {flag}")]
+    Listen {
+        /// The address.
+        addr: SocketAddr,
+        /// The flag that sets it.
+        flag: &'static str,
+        /// What the operating system says.
+        error: io::Error,
+    },
+    /// rustls does not take the certificate or the settings.
+    #[error("cannot set TLS up: {0}")]
+    Tls(#[from] rustls::Error),
+}
+
+/// What both ports and all their connections share.
+struct Shared {
+    health: Health,
+    metrics: Metrics,
+    limits: Limits,
+}
+
+/// A port, and the socket it listens on.
+struct Listening<R> {
+    port: Arc<Port<R>>,
+    listener: TcpListener,
+    addr: SocketAddr,
+}
+
+/// A server that listens, and serves once it runs.
+pub struct Server {
+    webhooks: Listening<Webhooks>,
+    admin: Listening<Admin>,
+    shared: Arc<Shared>,
+    drain_delay: Duration,
+}
+
+impl Server {
+    /// Listens on both addresses. Connections wait until [`run`](Self::run).
+    ///
+    /// # Errors
+    ///
+    /// Where an address cannot be had, or TLS not be set up.
+    pub async fn bind(
+        settings: Settings,
+        certificate: &ServerCertificate,
+        admit: Arc<Admit>,
+    ) -> Result<Self, BindError> {
+        let tls = tls::configure(certificate, settings.http1_only)?;
+        let shared = Arc::new(Shared { health: Health::default(), metrics: Metrics::new(), limits: settings.limits });
+        shared.metrics.certificate_expires(certificate.expires());
+        let webhooks = webhooks_port(&shared, tls, admit);
+        let admin = admin_port(&shared);
+        Ok(Self {
+            webhooks: Listening::bind(webhooks, settings.addr, "--addr").await?,
+            admin: Listening::bind(admin, settings.admin_addr, "--admin-addr").await?,
+            shared,
+            drain_delay: settings.drain_delay,
+        })
+    }
+
+    /// Where the webhooks listen.
+    #[must_use]
+    pub fn addr(&self) -> SocketAddr {
+        self.webhooks.addr
+    }
+
+    /// Where metrics and probes are served.
+    #[must_use]
+    pub fn admin_addr(&self) -> SocketAddr {
+        self.admin.addr
+    }
+
+    /// Serves until `shutdown`, then drains: a request that was sent before the listeners close is
+    /// answered. Ends at the latest after the drain delay, [`Limits::drain`] and a second.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) {
+        let Self { webhooks, admin, shared, drain_delay } = self;
+        let pools = Pools {
+            handshakes: webhooks.port.tls.as_ref().map(|tls| Arc::clone(&tls.handshakes)),
+            connections: Arc::clone(&webhooks.port.connections),
+        };
+        let admin_connections = Arc::clone(&admin.port.connections);
+        let (stop, stopped) = watch::channel(());
+        let admin_loop = tokio::spawn(admin.accept(stopped.clone()));
+        let webhooks_loop = tokio::spawn(webhooks.accept(stopped));
+        shutdown.await;
+
+        info!(?drain_delay, "draining: not ready, still accepting connections");
+        shared.health.drain();
+        pools.order(Order::Drain);
+        sleep(drain_delay).await;
+
+        info!("closing: no new connections, finishing the requests in flight");
+        drop(stop);
+        for accept_loop in [webhooks_loop, admin_loop] {
+            if let Err(error) = accept_loop.await {
+                warn!(%error, "an accept loop had ended before");
+            }
+        }
+        let in_time = within(shared.limits.drain, || !pools.is_busy()).await;
+        pools.order(Order::Close);
+        admin_connections.order(Order::Close);
+        if in_time && within(GOODBYE, || pools.is_empty()).await {
+            info!("stopped: every request was answered");
+        } else {
+            warn!("stopped: some connections did not finish in time");
+        }
+        pools.order(Order::GiveUp);
+        admin_connections.order(Order::GiveUp);
+    }
+}
+
+impl<R: Respond> Listening<R> {
+    async fn bind(port: Port<R>, addr: SocketAddr, flag: &'static str) -> Result<Self, BindError> {
+        let failed = |error| BindError::Listen { addr, flag, error };
+        let listener = TcpListener::bind(addr).await.map_err(failed)?;
+        let addr = listener.local_addr().map_err(failed)?;
+        Ok(Self { port: Arc::new(port), listener, addr })
+    }
+
+    /// Accepts until the sender of `stopped` is dropped.
+    async fn accept(self, mut stopped: watch::Receiver<()>) {
+        let stop = async move { while stopped.changed().await.is_ok() {} };
+        self.port.accept(self.listener, stop).await;
+    }
+}
+
+fn webhooks_port(shared: &Arc<Shared>, tls: rustls::ServerConfig, admit: Arc<Admit>) -> Port<Webhooks> {
+    let Shared { metrics, limits, .. } = shared.as_ref();
+    let handshakes = Pool::new(limits.handshakes, metrics.handshakes(), metrics.handshake_failures("evicted"));
+    let ConnectionMetrics { open, accepted, evicted } = metrics.connections("webhooks");
+    Port {
+        name: "webhooks",
+        tls: Some(Tls { acceptor: TlsAcceptor::from(Arc::new(tls)), handshakes }),
+        connections: Pool::new(limits.connections, open, evicted),
+        responder: Arc::new(Webhooks { admit, budget: Budget::new(limits.bodies_bytes), shared: Arc::clone(shared) }),
+        accepted,
+        shared: Arc::clone(shared),
+    }
+}
+
+fn admin_port(shared: &Arc<Shared>) -> Port<Admin> {
+    let ConnectionMetrics { open, accepted, evicted } = shared.metrics.connections("admin");
+    Port {
+        name: "admin",
+        tls: None,
+        connections: Pool::new(shared.limits.admin_connections, open, evicted),
+        responder: Arc::new(Admin { shared: Arc::clone(shared) }),
+        accepted,
+        shared: Arc::clone(shared),
+    }
+}
+
+/// The connections to the webhooks, in handshake and after it.
+struct Pools {
+    handshakes: Option<Arc<Pool>>,
+    connections: Arc<Pool>,
+}
+
+impl Pools {
+    fn all(&self) -> impl Iterator<Item = &Arc<Pool>> {
+        // Handshakes first: what leaves them is in the other before it is looked at.
+        self.handshakes.iter().chain([&self.connections])
+    }
+
+    fn order(&self, order: Order) {
+        self.all().for_each(|pool| pool.order(order));
+    }
+
+    fn is_busy(&self) -> bool {
+        self.all().any(|pool| pool.is_busy())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.all().all(|pool| pool.is_empty())
+    }
+}
+
+/// Whether `done` came true within `limit`.
+async fn within(limit: Duration, done: impl Fn() -> bool) -> bool {
+    let deadline = Instant::now() + limit;
+    while !done() {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        sleep(LOOK).await;
+    }
+    true
+}

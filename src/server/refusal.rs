@@ -1,0 +1,161 @@
+//! Requests that never reach the policies, and what their senders are told.
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::{Method, Response, StatusCode};
+use serde::Serialize;
+use thiserror::Error;
+
+/// How much of what a client sent is repeated to it.
+const ECHOED: usize = 100;
+
+/// Why a request is not answered by the policies. The message says what to do instead.
+#[derive(Debug, Error)]
+pub(super) enum Refusal {
+    #[error("there is nothing at {path:?}: {instead}")]
+    NotFound { path: String, instead: &'static str },
+    #[error("{method} is not allowed on {path}: send {allowed}")]
+    Method { method: Method, path: &'static str, allowed: &'static str },
+    #[error("the request has no Content-Type: send an AdmissionReview as application/json")]
+    NoContentType,
+    #[error("the Content-Type is {found:?}: send an AdmissionReview as application/json")]
+    ContentType { found: String },
+    #[error("the Content-Encoding is {found:?}: send the body uncompressed, without Content-Encoding")]
+    ContentEncoding { found: String },
+    #[error("the body is larger than {limit} bytes: send a smaller one, or raise the server's --max-body-bytes")]
+    TooLarge { limit: usize },
+    #[error("the body was not complete {} ms after its head: send it faster", limit.as_millis())]
+    TooSlow { limit: std::time::Duration },
+    #[error("the reviews being read fill the memory that the server has for them: try again in a second")]
+    Busy,
+    #[error("the body cannot be read ({0}): send all the bytes that the head announces")]
+    Broken(hyper::Error),
+    #[error("the server is {state}: use another replica")]
+    NotReady { state: &'static str },
+}
+
+/// The metav1.Status that every refusal is, so that the clients of an API server can show it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Failure<'a> {
+    kind: &'static str,
+    api_version: &'static str,
+    metadata: Empty,
+    status: &'static str,
+    message: &'a str,
+    reason: &'static str,
+    code: u16,
+}
+
+#[derive(Debug, Serialize)]
+struct Empty {}
+
+impl Refusal {
+    /// The name that metrics count it by.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::NotFound { .. } => "not_found",
+            Self::Method { .. } => "method",
+            Self::NoContentType | Self::ContentType { .. } => "content_type",
+            Self::ContentEncoding { .. } => "content_encoding",
+            Self::TooLarge { .. } => "too_large",
+            Self::TooSlow { .. } => "timeout",
+            Self::Busy => "busy",
+            Self::Broken(_) => "broken",
+            Self::NotReady { .. } => "not_ready",
+        }
+    }
+
+    /// The HTTP status, and the reason that Kubernetes has for it (metav1.StatusReason).
+    fn status(&self) -> (StatusCode, &'static str) {
+        match self {
+            Self::NotFound { .. } => (StatusCode::NOT_FOUND, "NotFound"),
+            Self::Method { .. } => (StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed"),
+            Self::NoContentType | Self::ContentType { .. } | Self::ContentEncoding { .. } => {
+                (StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType")
+            }
+            Self::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge"),
+            Self::TooSlow { .. } => (StatusCode::REQUEST_TIMEOUT, "Timeout"),
+            Self::Busy | Self::NotReady { .. } => (StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable"),
+            Self::Broken(_) => (StatusCode::BAD_REQUEST, "BadRequest"),
+        }
+    }
+
+    /// The answer that tells the client.
+    pub(super) fn response(&self) -> Response<Full<Bytes>> {
+        let (code, reason) = self.status();
+        let message = self.to_string();
+        let failure = Failure {
+            kind: "Status",
+            api_version: "v1",
+            metadata: Empty {},
+            status: "Failure",
+            message: &message,
+            reason,
+            code: code.as_u16(),
+        };
+        let mut response = json(code, serde_json::to_vec(&failure).unwrap_or_default());
+        match self {
+            Self::Method { allowed, .. } => {
+                response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+            }
+            // kube-apiserver tries again only where it is told when.
+            Self::Busy => {
+                response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            }
+            _ => {}
+        }
+        response
+    }
+}
+
+/// An answer with a JSON body.
+pub(super) fn json(status: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    typed(status, "application/json", body)
+}
+
+/// An answer with a body of the given type.
+pub(super) fn typed(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body.into()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+/// What a client sent, short enough to repeat to it.
+pub(super) fn echo(sent: &str) -> String {
+    match sent.char_indices().nth(ECHOED) {
+        Some((end, _)) => format!("{}…", &sent[..end]),
+        None => sent.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_refusal_is_a_status() {
+        let response = Refusal::Busy.response();
+        assert_eq!(response.status(), 503);
+        assert_eq!(response.headers()[RETRY_AFTER], "1");
+        let body = response.into_body().collect().await.expect("a body in memory").to_bytes();
+        let status: serde_json::Value = serde_json::from_slice(&body).expect("JSON");
+        assert_eq!(
+            status,
+            serde_json::json!({
+                "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+                "message": Refusal::Busy.to_string(), "reason": "ServiceUnavailable", "code": 503
+            })
+        );
+    }
+
+    #[test]
+    fn what_is_repeated_is_cut() {
+        assert_eq!(echo("é"), "é");
+        assert_eq!(echo(&"é".repeat(101)), format!("{}…", "é".repeat(100)));
+    }
+}

@@ -1,0 +1,153 @@
+//! What the HTTPS port answers: the two webhooks, and the probes.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, EXPECT, HeaderMap};
+use hyper::{Method, Request, Response, StatusCode};
+use tokio::time::Instant;
+use tracing::info;
+
+use super::body::{self, Budget};
+use super::connection::Respond;
+use super::refusal::{Refusal, echo, json};
+use super::{Shared, health};
+use crate::admission::{Answer, Event, EventKind, Webhook};
+use crate::metrics;
+
+/// Answers one review: what a webhook is, to the server. It is called on a worker thread for every
+/// request, so it takes microseconds and never blocks.
+pub type Admit = dyn Fn(Webhook, &[u8]) -> Answer + Send + Sync;
+
+/// The responder of the HTTPS port.
+pub(super) struct Webhooks {
+    pub(super) admit: Arc<Admit>,
+    pub(super) budget: Budget,
+    pub(super) shared: Arc<Shared>,
+}
+
+impl Respond for Webhooks {
+    async fn respond(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        let (head, mut body) = request.into_parts();
+        let answer = match head.uri.path() {
+            "/mutate" => self.review(Webhook::Mutate, "/mutate", &head, &mut body).await,
+            "/validate" => self.review(Webhook::Validate, "/validate", &head, &mut body).await,
+            "/healthz" => health::probed_with(&head.method, "/healthz").and_then(|()| self.shared.health.ready()),
+            "/readyz" => health::probed_with(&head.method, "/readyz").and_then(|()| self.shared.health.ready()),
+            "/livez" => health::probed_with(&head.method, "/livez").map(|()| health::fine()),
+            path => Err(Refusal::NotFound {
+                path: echo(path),
+                instead: "post AdmissionReviews to /mutate and /validate, probe /healthz, /readyz and /livez",
+            }),
+        };
+        match answer {
+            Ok(response) => response,
+            Err(refusal) => self.refuse(&refusal, &head.headers, &mut body).await,
+        }
+    }
+}
+
+impl Webhooks {
+    async fn review(
+        &self,
+        webhook: Webhook,
+        path: &'static str,
+        head: &hyper::http::request::Parts,
+        body: &mut Incoming,
+    ) -> Result<Response<Full<Bytes>>, Refusal> {
+        let started = Instant::now();
+        let _in_flight = self.shared.metrics.in_flight();
+        if head.method != Method::POST {
+            return Err(Refusal::Method { method: head.method.clone(), path, allowed: "POST" });
+        }
+        readable(&head.headers)?;
+        let received = body::read(body, &self.shared.limits, &self.budget).await?;
+        let answer = (self.admit)(webhook, received.as_ref());
+        drop(received);
+        self.shared.metrics.answered(webhook, &answer, started.elapsed());
+        if let Some(event) = &answer.event {
+            log(webhook, event);
+        }
+        let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        Ok(json(status, answer.body))
+    }
+
+    /// Tells the client why not, once it has stopped sending.
+    async fn refuse(&self, refusal: &Refusal, headers: &HeaderMap, body: &mut Incoming) -> Response<Full<Bytes>> {
+        self.shared.metrics.refused(refusal.name());
+        // A client that asks first, and was not told to go on, has sent nothing.
+        if !headers.contains_key(EXPECT) {
+            body::discard(body, &self.shared.limits).await;
+        }
+        refusal.response()
+    }
+}
+
+/// Refuses what is not plain JSON by its own account.
+fn readable(headers: &HeaderMap) -> Result<(), Refusal> {
+    let text = |value: &hyper::header::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    let found = headers.get(CONTENT_TYPE).ok_or(Refusal::NoContentType)?;
+    let media_type = found.as_bytes().split(|&byte| byte == b';').next().unwrap_or_default();
+    if !media_type.trim_ascii().eq_ignore_ascii_case(b"application/json") {
+        return Err(Refusal::ContentType { found: echo(&text(found)) });
+    }
+    let is_identity = |coding: &[u8]| coding.trim_ascii().eq_ignore_ascii_case(b"identity");
+    for found in headers.get_all(CONTENT_ENCODING) {
+        if !found.as_bytes().split(|&byte| byte == b',').all(is_identity) {
+            return Err(Refusal::ContentEncoding { found: echo(&text(found)) });
+        }
+    }
+    Ok(())
+}
+
+fn log(webhook: Webhook, event: &Event) {
+    let Event { kind, uid, namespace, name, user, policies, message } = event;
+    let webhook = metrics::webhook_name(webhook);
+    let what = match kind {
+        // Nothing else is known of it.
+        EventKind::Unreadable => return info!(webhook, reason = message, "not an AdmissionReview"),
+        EventKind::Invalid => "cannot be judged",
+        EventKind::Denied => "denied",
+        EventKind::MirrorPod => "a mirror pod that policies would deny",
+    };
+    info!(webhook, uid, namespace, name, user, policies, reason = message, "{what}");
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    fn verdict(headers: &[(HeaderName, &'static str)]) -> Option<&'static str> {
+        let headers: HeaderMap =
+            headers.iter().map(|(name, value)| (name.clone(), HeaderValue::from_static(value))).collect();
+        readable(&headers).err().map(|refusal| refusal.name())
+    }
+
+    #[test]
+    fn json_is_readable_however_it_is_written() {
+        for content_type in
+            ["application/json", "Application/JSON", "application/json;charset=utf-8", "application/json ; a=b"]
+        {
+            assert_eq!(verdict(&[(CONTENT_TYPE, content_type)]), None, "{content_type}");
+        }
+        for encoding in ["identity", "Identity"] {
+            assert_eq!(verdict(&[(CONTENT_TYPE, "application/json"), (CONTENT_ENCODING, encoding)]), None);
+        }
+    }
+
+    #[test]
+    fn anything_else_is_not() {
+        assert_eq!(verdict(&[]), Some("content_type"));
+        for content_type in ["text/plain", "application/jsonp", "application/json-patch+json", "application/yaml", ""] {
+            assert_eq!(verdict(&[(CONTENT_TYPE, content_type)]), Some("content_type"), "{content_type}");
+        }
+        for encoding in ["gzip", "identity, gzip", "br"] {
+            let headers = [(CONTENT_TYPE, "application/json"), (CONTENT_ENCODING, encoding)];
+            assert_eq!(verdict(&headers), Some("content_encoding"), "{encoding}");
+        }
+    }
+}
