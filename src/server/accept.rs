@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use prometheus::IntCounter;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, sleep, timeout};
@@ -12,7 +13,7 @@ use tokio_rustls::server::TlsStream;
 use tracing::{debug, warn};
 
 use super::activity::{Activity, Order, Overdue, Protocol};
-use super::connection::{self, End, Respond};
+use super::connection::{self, End};
 use super::limits::Limits;
 use super::pool::{Pool, Seat};
 use super::{Shared, tls};
@@ -23,11 +24,11 @@ const REST: Duration = Duration::from_millis(20);
 const REPORT_EVERY: Duration = Duration::from_secs(1);
 
 /// What serves the connections of one port.
-pub(super) struct Port<R> {
+pub(super) struct Port {
     pub(super) name: &'static str,
     pub(super) tls: Option<Tls>,
     pub(super) connections: Arc<Pool>,
-    pub(super) responder: Arc<R>,
+    pub(super) router: Router,
     pub(super) accepted: IntCounter,
     pub(super) shared: Arc<Shared>,
 }
@@ -38,7 +39,7 @@ pub(super) struct Tls {
     pub(super) handshakes: Arc<Pool>,
 }
 
-impl<R: Respond> Port<R> {
+impl Port {
     /// Accepts connections until `stop`, and then those that were made before it.
     pub(super) async fn accept(self: Arc<Self>, listener: TcpListener, stop: impl Future<Output = ()>) {
         let mut stop = std::pin::pin!(stop);
@@ -113,7 +114,7 @@ impl<R: Respond> Port<R> {
         S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
     {
         let activity = Arc::clone(seat.activity());
-        let end = connection::serve(stream, activity, Arc::clone(&self.responder), &self.shared.limits).await;
+        let end = connection::serve(stream, activity, self.router.clone(), &self.shared.limits).await;
         match end {
             End::Closed => {}
             End::Failed(error) => debug!(port = self.name, %error, "the connection failed"),

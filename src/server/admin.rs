@@ -2,37 +2,30 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http_body_util::Full;
-use hyper::body::Incoming;
-use hyper::{Request, Response, StatusCode};
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use axum::routing::get;
+use hyper::StatusCode;
 
-use super::connection::Respond;
-use super::refusal::{Refusal, echo, typed};
-use super::{Shared, body, health};
+use super::refusal::{Refusal, typed};
+use super::{Shared, health};
 use crate::metrics;
 
-/// The responder of the admin port.
-pub(super) struct Admin {
-    pub(super) shared: Arc<Shared>,
+/// The routes of the admin port.
+pub(super) fn router(shared: Arc<Shared>) -> Router {
+    Router::new()
+        .route("/metrics", get(text).fallback(health::only_get))
+        .merge(health::routes(&["/readyz"]))
+        .fallback(nothing_there)
+        .with_state(shared)
 }
 
-impl Respond for Admin {
-    async fn respond(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
-        let (head, mut body) = request.into_parts();
-        let answer = match head.uri.path() {
-            "/metrics" => health::probed_with(&head.method, "/metrics")
-                .map(|()| typed(StatusCode::OK, metrics::CONTENT_TYPE, self.shared.metrics.text())),
-            "/readyz" => health::probed_with(&head.method, "/readyz").and_then(|()| self.shared.health.ready()),
-            "/livez" => health::probed_with(&head.method, "/livez").map(|()| health::fine()),
-            path => Err(Refusal::NotFound { path: echo(path), instead: "get /metrics, /livez or /readyz" }),
-        };
-        match answer {
-            Ok(response) => response,
-            Err(refusal) => {
-                body::discard(&mut body, &self.shared.limits).await;
-                refusal.response()
-            }
-        }
-    }
+async fn text(State(shared): State<Arc<Shared>>) -> Response {
+    typed(StatusCode::OK, metrics::CONTENT_TYPE, shared.metrics.text())
+}
+
+async fn nothing_there(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+    let refusal = Refusal::not_found(request.uri().path(), "get /metrics, /livez or /readyz");
+    shared.refuse(&refusal, request).await
 }

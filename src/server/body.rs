@@ -62,7 +62,7 @@ impl AsRef<[u8]> for Received {
 /// Where the body is too large, too slow or broken, or where the budget is used up.
 pub(super) async fn read<B>(body: &mut B, limits: &Limits, budget: &Budget) -> Result<Received, Refusal>
 where
-    B: Body<Data = Bytes, Error = hyper::Error> + Unpin,
+    B: Body<Data = Bytes, Error = axum::Error> + Unpin,
 {
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     if announced > limits.body_bytes {
@@ -75,7 +75,7 @@ where
 
 async fn gather<B>(body: &mut B, announced: usize, limit: usize, budget: &Budget) -> Result<Received, Refusal>
 where
-    B: Body<Data = Bytes, Error = hyper::Error> + Unpin,
+    B: Body<Data = Bytes, Error = axum::Error> + Unpin,
 {
     let mut received = Received { bytes: Gathered::One(Bytes::new()), share: None };
     while let Some(frame) = body.frame().await {

@@ -5,27 +5,23 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use axum::Router;
+use axum::body::Body;
 use bytes::Bytes;
-use http_body_util::Full;
-use hyper::body::{Body, Frame, Incoming, SizeHint};
-use hyper::header::{CONNECTION, CONTENT_LENGTH, HeaderValue};
+use hyper::body::{Frame, Incoming, SizeHint};
+use hyper::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
-use hyper::{Method, Request, Response};
+use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::graceful::GracefulConnection;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, sleep_until};
+use tower::Service as _;
 
 use super::activity::{Activity, Exchange, Order, Overdue, Protocol};
 use super::limits::Limits;
 use super::stream::Watched;
-
-/// Answers requests.
-pub(super) trait Respond: Send + Sync + 'static {
-    /// The answer to one request; never an error, only an answer that says what is wrong.
-    fn respond(&self, request: Request<Incoming>) -> impl Future<Output = Response<Full<Bytes>>> + Send;
-}
 
 /// How a connection ended.
 #[derive(Debug)]
@@ -41,15 +37,14 @@ pub(super) enum End {
 }
 
 /// Serves HTTP on `stream` until either side is done with it.
-pub(super) async fn serve<S, R>(stream: S, activity: Arc<Activity>, responder: Arc<R>, limits: &Limits) -> End
+pub(super) async fn serve<S>(stream: S, activity: Arc<Activity>, router: Router, limits: &Limits) -> End
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    R: Respond,
 {
     let stream = TokioIo::new(Watched::new(stream, Arc::clone(&activity)));
     let service = {
         let activity = Arc::clone(&activity);
-        service_fn(move |request| answer(request, activity.begin(), Arc::clone(&activity), Arc::clone(&responder)))
+        service_fn(move |request| answer(request, activity.begin(), Arc::clone(&activity), router.clone()))
     };
     match activity.protocol() {
         Protocol::Http2 => watch(http2().serve_connection(stream, service), &activity, limits).await,
@@ -59,20 +54,13 @@ where
     }
 }
 
-async fn answer<R: Respond>(
+async fn answer(
     request: Request<Incoming>,
     mut exchange: Exchange,
     activity: Arc<Activity>,
-    responder: Arc<R>,
+    mut router: Router,
 ) -> Result<Response<Tracked>, Infallible> {
-    let is_head = request.method() == Method::HEAD;
-    let mut response = responder.respond(request).await;
-    if is_head {
-        // On HTTP/2 hyper would send the body all the same.
-        let length = response.body().size_hint().lower();
-        response.headers_mut().insert(CONTENT_LENGTH, length.into());
-        *response.body_mut() = Full::default();
-    }
+    let mut response = router.call(request).await?;
     // HTTP/2 has a frame for this, which hyper sends.
     if activity.protocol() == Protocol::Http1 && activity.order() > Order::Serve {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -150,18 +138,18 @@ fn close<C: GracefulConnection>(mut connection: Pin<&mut C>, context: &mut Conte
 /// The body of an answer, which keeps its request in flight until it has been sent.
 #[derive(Debug)]
 struct Tracked {
-    body: Full<Bytes>,
+    body: Body,
     _exchange: Exchange,
 }
 
-impl Body for Tracked {
+impl hyper::body::Body for Tracked {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = axum::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         Pin::new(&mut self.body).poll_frame(context)
     }
 

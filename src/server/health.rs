@@ -1,15 +1,27 @@
 //! Whether the server is alive, and whether it wants requests.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use axum::Router;
+use axum::extract::{FromRef, Request, State};
+use axum::response::Response;
+use axum::routing::get;
 use bytes::Bytes;
-use http_body_util::Full;
-use hyper::{Method, Response, StatusCode};
+use hyper::StatusCode;
 
+use super::Shared;
 use super::refusal::{Refusal, typed};
 
-/// The methods that probes may use.
-pub(super) const PROBE_METHODS: &str = "GET, HEAD";
+/// The routes of the probes, the same on both ports: `/livez`, and readiness under each of `ready`.
+pub(super) fn routes<S>(ready: &[&str]) -> Router<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Arc<Shared>: FromRef<S>,
+{
+    let live = Router::new().route("/livez", get(fine).fallback(only_get));
+    ready.iter().fold(live, |router, path| router.route(path, get(readiness).fallback(only_get)))
+}
 
 /// What the probes are told.
 #[derive(Debug, Default)]
@@ -23,24 +35,21 @@ impl Health {
         self.draining.store(true, Ordering::Relaxed);
     }
 
-    /// The answer to a readiness probe.
-    pub(super) fn ready(&self) -> Result<Response<Full<Bytes>>, Refusal> {
-        if self.draining.load(Ordering::Relaxed) {
-            return Err(Refusal::NotReady { state: "draining" });
-        }
-        Ok(fine())
+    fn is_ready(&self) -> bool {
+        !self.draining.load(Ordering::Relaxed)
     }
 }
 
+async fn readiness(State(shared): State<Arc<Shared>>) -> Response {
+    if shared.health.is_ready() { fine().await } else { Refusal::NotReady { state: "draining" }.response() }
+}
+
 /// The answer to a liveness probe: that there is one is all it says.
-pub(super) fn fine() -> Response<Full<Bytes>> {
+async fn fine() -> Response {
     typed(StatusCode::OK, "text/plain; charset=utf-8", Bytes::from_static(b"ok\n"))
 }
 
 /// Refuses every method but those of probes.
-pub(super) fn probed_with(method: &Method, path: &'static str) -> Result<(), Refusal> {
-    if matches!(*method, Method::GET | Method::HEAD) {
-        return Ok(());
-    }
-    Err(Refusal::Method { method: method.clone(), path, allowed: PROBE_METHODS })
+pub(super) async fn only_get(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+    shared.refuse(&Refusal::method(&request, "GET, HEAD"), request).await
 }

@@ -23,6 +23,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::extract::Request;
+use axum::response::Response;
+use hyper::header::EXPECT;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -32,12 +35,11 @@ use tracing::{info, warn};
 
 use self::accept::{Port, Tls};
 use self::activity::Order;
-use self::admin::Admin;
 use self::body::Budget;
-use self::connection::Respond;
 use self::health::Health;
 pub use self::limits::Limits;
 use self::pool::Pool;
+use self::refusal::Refusal;
 pub use self::routes::Admit;
 use self::routes::Webhooks;
 use crate::certs::ServerCertificate;
@@ -89,17 +91,29 @@ struct Shared {
     limits: Limits,
 }
 
+impl Shared {
+    /// Tells a client why not, once it has stopped sending.
+    async fn refuse(&self, refusal: &Refusal, request: Request) -> Response {
+        self.metrics.refused(refusal.name());
+        // A client that asks first, and was not told to go on, has sent nothing.
+        if !request.headers().contains_key(EXPECT) {
+            body::discard(&mut request.into_body(), &self.limits).await;
+        }
+        refusal.response()
+    }
+}
+
 /// A port, and the socket it listens on.
-struct Listening<R> {
-    port: Arc<Port<R>>,
+struct Listening {
+    port: Arc<Port>,
     listener: TcpListener,
     addr: SocketAddr,
 }
 
 /// A server that listens, and serves once it runs.
 pub struct Server {
-    webhooks: Listening<Webhooks>,
-    admin: Listening<Admin>,
+    webhooks: Listening,
+    admin: Listening,
     shared: Arc<Shared>,
     drain_delay: Duration,
 }
@@ -179,8 +193,8 @@ impl Server {
     }
 }
 
-impl<R: Respond> Listening<R> {
-    async fn bind(port: Port<R>, addr: SocketAddr, flag: &'static str) -> Result<Self, BindError> {
+impl Listening {
+    async fn bind(port: Port, addr: SocketAddr, flag: &'static str) -> Result<Self, BindError> {
         let failed = |error| BindError::Listen { addr, flag, error };
         let listener = TcpListener::bind(addr).await.map_err(failed)?;
         let addr = listener.local_addr().map_err(failed)?;
@@ -194,7 +208,7 @@ impl<R: Respond> Listening<R> {
     }
 }
 
-fn webhooks_port(shared: &Arc<Shared>, tls: rustls::ServerConfig, admit: Arc<Admit>) -> Port<Webhooks> {
+fn webhooks_port(shared: &Arc<Shared>, tls: rustls::ServerConfig, admit: Arc<Admit>) -> Port {
     let Shared { metrics, limits, .. } = shared.as_ref();
     let handshakes = Pool::new(limits.handshakes, metrics.handshakes(), metrics.handshake_failures("evicted"));
     let ConnectionMetrics { open, accepted, evicted } = metrics.connections("webhooks");
@@ -202,19 +216,23 @@ fn webhooks_port(shared: &Arc<Shared>, tls: rustls::ServerConfig, admit: Arc<Adm
         name: "webhooks",
         tls: Some(Tls { acceptor: TlsAcceptor::from(Arc::new(tls)), handshakes }),
         connections: Pool::new(limits.connections, open, evicted),
-        responder: Arc::new(Webhooks { admit, budget: Budget::new(limits.bodies_bytes), shared: Arc::clone(shared) }),
+        router: routes::router(Webhooks {
+            admit,
+            budget: Budget::new(limits.bodies_bytes),
+            shared: Arc::clone(shared),
+        }),
         accepted,
         shared: Arc::clone(shared),
     }
 }
 
-fn admin_port(shared: &Arc<Shared>) -> Port<Admin> {
+fn admin_port(shared: &Arc<Shared>) -> Port {
     let ConnectionMetrics { open, accepted, evicted } = shared.metrics.connections("admin");
     Port {
         name: "admin",
         tls: None,
         connections: Pool::new(shared.limits.admin_connections, open, evicted),
-        responder: Arc::new(Admin { shared: Arc::clone(shared) }),
+        router: admin::router(Arc::clone(shared)),
         accepted,
         shared: Arc::clone(shared),
     }

@@ -1,9 +1,11 @@
 //! Requests that never reach the policies, and what their senders are told.
 
+use axum::body::Body;
+use axum::extract::Request;
+use axum::response::Response;
 use bytes::Bytes;
-use http_body_util::Full;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
-use hyper::{Method, Response, StatusCode};
+use hyper::{Method, StatusCode};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -16,7 +18,7 @@ pub(super) enum Refusal {
     #[error("there is nothing at {path:?}: {instead}")]
     NotFound { path: String, instead: &'static str },
     #[error("{method} is not allowed on {path}: send {allowed}")]
-    Method { method: Method, path: &'static str, allowed: &'static str },
+    Method { method: Method, path: String, allowed: &'static str },
     #[error("the request has no Content-Type: send an AdmissionReview as application/json")]
     NoContentType,
     #[error("the Content-Type is {found:?}: send an AdmissionReview as application/json")]
@@ -30,7 +32,7 @@ pub(super) enum Refusal {
     #[error("the reviews being read fill the memory that the server has for them: try again in a second")]
     Busy,
     #[error("the body cannot be read ({0}): send all the bytes that the head announces")]
-    Broken(hyper::Error),
+    Broken(axum::Error),
     #[error("the server is {state}: use another replica")]
     NotReady { state: &'static str },
 }
@@ -52,6 +54,16 @@ struct Failure<'a> {
 struct Empty {}
 
 impl Refusal {
+    /// Nothing is served under `path`.
+    pub(super) fn not_found(path: &str, instead: &'static str) -> Self {
+        Self::NotFound { path: echo(path), instead }
+    }
+
+    /// The request's path is served, but not by its method.
+    pub(super) fn method(request: &Request, allowed: &'static str) -> Self {
+        Self::Method { method: request.method().clone(), path: echo(request.uri().path()), allowed }
+    }
+
     /// The name that metrics count it by.
     pub(super) fn name(&self) -> &'static str {
         match self {
@@ -83,7 +95,7 @@ impl Refusal {
     }
 
     /// The answer that tells the client.
-    pub(super) fn response(&self) -> Response<Full<Bytes>> {
+    pub(super) fn response(&self) -> Response {
         let (code, reason) = self.status();
         let message = self.to_string();
         let failure = Failure {
@@ -111,13 +123,13 @@ impl Refusal {
 }
 
 /// An answer with a JSON body.
-pub(super) fn json(status: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
+pub(super) fn json(status: StatusCode, body: impl Into<Bytes>) -> Response {
     typed(status, "application/json", body)
 }
 
 /// An answer with a body of the given type.
-pub(super) fn typed(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(body.into()));
+pub(super) fn typed(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Response {
+    let mut response = Response::new(Body::from(body.into()));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     response

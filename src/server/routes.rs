@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http_body_util::Full;
-use hyper::body::Incoming;
-use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, EXPECT, HeaderMap};
-use hyper::{Method, Request, Response, StatusCode};
+use axum::Router;
+use axum::extract::{FromRef, Request, State};
+use axum::response::Response;
+use axum::routing::post;
+use hyper::StatusCode;
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 use tokio::time::Instant;
 use tracing::info;
 
 use super::body::{self, Budget};
-use super::connection::Respond;
 use super::refusal::{Refusal, echo, json};
 use super::{Shared, health};
 use crate::admission::{Answer, Event, EventKind, Webhook};
@@ -21,49 +21,56 @@ use crate::metrics;
 /// request, so it takes microseconds and never blocks.
 pub type Admit = dyn Fn(Webhook, &[u8]) -> Answer + Send + Sync;
 
-/// The responder of the HTTPS port.
+/// What the webhooks need to answer.
+#[derive(Clone)]
 pub(super) struct Webhooks {
     pub(super) admit: Arc<Admit>,
     pub(super) budget: Budget,
     pub(super) shared: Arc<Shared>,
 }
 
-impl Respond for Webhooks {
-    async fn respond(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
-        let (head, mut body) = request.into_parts();
-        let answer = match head.uri.path() {
-            "/mutate" => self.review(Webhook::Mutate, "/mutate", &head, &mut body).await,
-            "/validate" => self.review(Webhook::Validate, "/validate", &head, &mut body).await,
-            "/healthz" => health::probed_with(&head.method, "/healthz").and_then(|()| self.shared.health.ready()),
-            "/readyz" => health::probed_with(&head.method, "/readyz").and_then(|()| self.shared.health.ready()),
-            "/livez" => health::probed_with(&head.method, "/livez").map(|()| health::fine()),
-            path => Err(Refusal::NotFound {
-                path: echo(path),
-                instead: "post AdmissionReviews to /mutate and /validate, probe /healthz, /readyz and /livez",
-            }),
-        };
-        match answer {
-            Ok(response) => response,
-            Err(refusal) => self.refuse(&refusal, &head.headers, &mut body).await,
-        }
+impl FromRef<Webhooks> for Arc<Shared> {
+    fn from_ref(webhooks: &Webhooks) -> Self {
+        Self::clone(&webhooks.shared)
     }
 }
 
+/// The routes of the HTTPS port.
+pub(super) fn router(webhooks: Webhooks) -> Router {
+    let mutate =
+        |State(webhooks): State<Webhooks>, request| async move { webhooks.review(Webhook::Mutate, request).await };
+    let validate =
+        |State(webhooks): State<Webhooks>, request| async move { webhooks.review(Webhook::Validate, request).await };
+    Router::new()
+        .route("/mutate", post(mutate).fallback(only_post))
+        .route("/validate", post(validate).fallback(only_post))
+        .merge(health::routes(&["/healthz", "/readyz"]))
+        .fallback(nothing_there)
+        .with_state(webhooks)
+}
+
+async fn only_post(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+    shared.refuse(&Refusal::method(&request, "POST"), request).await
+}
+
+async fn nothing_there(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+    let instead = "post AdmissionReviews to /mutate and /validate, probe /healthz, /readyz and /livez";
+    shared.refuse(&Refusal::not_found(request.uri().path(), instead), request).await
+}
+
 impl Webhooks {
-    async fn review(
-        &self,
-        webhook: Webhook,
-        path: &'static str,
-        head: &hyper::http::request::Parts,
-        body: &mut Incoming,
-    ) -> Result<Response<Full<Bytes>>, Refusal> {
+    async fn review(&self, webhook: Webhook, mut request: Request) -> Response {
+        match self.try_review(webhook, &mut request).await {
+            Ok(response) => response,
+            Err(refusal) => self.shared.refuse(&refusal, request).await,
+        }
+    }
+
+    async fn try_review(&self, webhook: Webhook, request: &mut Request) -> Result<Response, Refusal> {
         let started = Instant::now();
         let _in_flight = self.shared.metrics.in_flight();
-        if head.method != Method::POST {
-            return Err(Refusal::Method { method: head.method.clone(), path, allowed: "POST" });
-        }
-        readable(&head.headers)?;
-        let received = body::read(body, &self.shared.limits, &self.budget).await?;
+        readable(request.headers())?;
+        let received = body::read(request.body_mut(), &self.shared.limits, &self.budget).await?;
         let answer = (self.admit)(webhook, received.as_ref());
         drop(received);
         self.shared.metrics.answered(webhook, &answer, started.elapsed());
@@ -72,16 +79,6 @@ impl Webhooks {
         }
         let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         Ok(json(status, answer.body))
-    }
-
-    /// Tells the client why not, once it has stopped sending.
-    async fn refuse(&self, refusal: &Refusal, headers: &HeaderMap, body: &mut Incoming) -> Response<Full<Bytes>> {
-        self.shared.metrics.refused(refusal.name());
-        // A client that asks first, and was not told to go on, has sent nothing.
-        if !headers.contains_key(EXPECT) {
-            body::discard(body, &self.shared.limits).await;
-        }
-        refusal.response()
     }
 }
 
