@@ -18,6 +18,9 @@ use super::limits::Limits;
 /// takes, and short enough that a client that stalls on purpose gains nothing.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// How long an idle connection has to close: TLS and HTTP/2 say goodbye, and the client may not.
+pub(super) const GOODBYE: Duration = Duration::from_secs(1);
+
 /// What a connection speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Protocol {
@@ -87,6 +90,8 @@ pub(super) struct Activity {
 #[derive(Debug)]
 struct State {
     order: Order,
+    /// Since when the connection is to close once it is idle.
+    closing_since: Option<Instant>,
     /// Wakes the connection when it gets an order.
     waker: Option<Waker>,
     in_flight: usize,
@@ -104,6 +109,7 @@ impl Activity {
         let opened = Instant::now();
         let state = State {
             order,
+            closing_since: (order >= Order::Close).then_some(opened),
             waker: None,
             in_flight: 0,
             progress: opened,
@@ -163,7 +169,8 @@ impl Activity {
         } else if let Some(since) = state.head_since {
             Due { at: since + limits.head, of: Overdue::Head }
         } else {
-            Due { at: state.last_completed.unwrap_or(self.opened) + limits.idle, of: Overdue::Idle }
+            let idle = || state.last_completed.unwrap_or(self.opened) + limits.idle;
+            Due { at: state.closing_since.map_or_else(idle, |since| since + GOODBYE), of: Overdue::Idle }
         };
         match state.write_since.map(|since| since + limits.write) {
             Some(at) if at < reading.at => Due { at, of: Overdue::Write },
@@ -181,6 +188,9 @@ impl Activity {
         let mut state = self.state();
         if order > state.order {
             state.order = order;
+            if order >= Order::Close {
+                state.closing_since.get_or_insert_with(Instant::now);
+            }
             let waker = state.waker.take();
             drop(state);
             if let Some(waker) = waker {

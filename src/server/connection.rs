@@ -119,6 +119,10 @@ where
             }
             ready!(alarm.as_mut().poll(context));
             if due.at <= Instant::now() {
+                if due.of == Overdue::Idle && order < Order::Close {
+                    activity.obey(Order::Close);
+                    continue;
+                }
                 close(connection.as_mut(), context);
                 return Poll::Ready(End::Overdue(due.of));
             }

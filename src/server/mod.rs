@@ -34,7 +34,7 @@ use tokio_rustls::TlsAcceptor;
 use tracing::{info, warn};
 
 use self::accept::{Port, Tls};
-use self::activity::Order;
+use self::activity::{GOODBYE, Order};
 use self::body::Budget;
 use self::health::Health;
 pub use self::limits::Limits;
@@ -47,8 +47,6 @@ use crate::metrics::{ConnectionMetrics, Metrics};
 
 /// How often a draining server looks whether it is done.
 const LOOK: Duration = Duration::from_millis(10);
-/// How long idle connections have to say goodbye when everything else is done.
-const GOODBYE: Duration = Duration::from_secs(1);
 
 /// How the server is set up.
 #[derive(Debug, Clone)]
@@ -183,7 +181,7 @@ impl Server {
         let in_time = within(shared.limits.drain, || !pools.is_busy()).await;
         pools.order(Order::Close);
         admin_connections.order(Order::Close);
-        if in_time && within(GOODBYE, || pools.is_empty()).await {
+        if in_time && within(GOODBYE + LOOK, || pools.is_empty()).await {
             info!("stopped: every request was answered");
         } else {
             warn!("stopped: some connections did not finish in time");
