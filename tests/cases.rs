@@ -39,7 +39,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 /// who reads it.
 struct Case {
     path: PathBuf,
-    case: Value,
+    value: Value,
     review: Vec<u8>,
 }
 
@@ -48,7 +48,7 @@ impl Case {
         let text = std::fs::read_to_string(&path).expect("a case can be read");
         let members: HashMap<String, &RawValue> = serde_json::from_str(&text).expect("a case is a JSON object");
         let review = members.get("request").map(|review| review.get().as_bytes().to_vec()).unwrap_or_default();
-        Self { case: json(&path), path, review }
+        Self { value: json(&path), path, review }
     }
 }
 
@@ -265,7 +265,7 @@ fn run(cases: impl IntoIterator<Item = Case>) {
     let server = Podgate::start();
     let mut count = 0;
     let mut report = String::new();
-    for Case { path, case, review } in cases {
+    for Case { path, value: case, review } in cases {
         count += 1;
         let started = Instant::now();
         let reply = server.send(&request(&case, review));
@@ -306,7 +306,7 @@ fn every_recorded_review_is_answered_exactly() {
             case.insert("expect".to_owned(), json(&expected.join(path.file_name().expect("a file has a name"))));
             case.insert("request".to_owned(), json(&path));
             let review = std::fs::read(&path).expect("a review can be read");
-            Case { path, case: Value::Object(case), review }
+            Case { path, value: Value::Object(case), review }
         })
     });
     run(cases);
