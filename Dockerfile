@@ -8,7 +8,7 @@ COPY src src
 # Static, so that it runs on scratch. The target is named because static linking is for the binary
 # alone, not for the compiler's plugins.
 ENV RUSTFLAGS="-C target-feature=+crt-static"
-RUN target="$(rustc -vV | sed -n 's/^host: //p')" \
+RUN target="$(rustc --print host-tuple)" \
     && cargo build --release --locked --bin podgate --target "$target" \
     && cp "target/$target/release/podgate" /podgate
 
