@@ -20,6 +20,8 @@ use super::{Shared, tls};
 
 /// How long the accept loop rests after an error that is not the client's.
 const REST: Duration = Duration::from_millis(20);
+/// How many connections the operating system lets wait: what tokio asks it for.
+const BACKLOG: usize = 1024;
 /// How often such errors are worth a line in the log.
 const REPORT_EVERY: Duration = Duration::from_secs(1);
 
@@ -46,10 +48,9 @@ impl Port {
         let mut reported: Option<Instant> = None;
         loop {
             let accepted = tokio::select! {
-                // First what is there: after the listener has closed it would be reset.
                 biased;
+                () = &mut stop => return self.welcome_the_waiting(&listener).await,
                 accepted = listener.accept() => accepted,
-                () = &mut stop => return,
             };
             match accepted {
                 Ok((stream, _)) => self.clone().welcome(stream),
@@ -63,6 +64,15 @@ impl Port {
                     sleep(REST).await;
                 }
             }
+        }
+    }
+
+    /// Accepts what connected before the end, which would be reset when the listener closes; no more
+    /// than can have waited, lest a flood keep the server from stopping.
+    async fn welcome_the_waiting(self: Arc<Self>, listener: &TcpListener) {
+        for _ in 0..BACKLOG {
+            let Ok(Ok((stream, _))) = timeout(Duration::ZERO, listener.accept()).await else { return };
+            self.clone().welcome(stream);
         }
     }
 
