@@ -118,6 +118,22 @@ fn review_reads_standard_input_and_says_what_it_cannot_read() {
 }
 
 #[test]
+fn review_shows_the_object_that_would_be_stored() {
+    let show = |name: &str| {
+        let output = podgate(&["review", "--patched", "--webhook", "mutate", &example(name)], b"");
+        (output.status.code(), serde_json::from_slice::<Value>(&output.stdout).expect("the output is JSON"))
+    };
+    let (code, object) = show("mutated");
+    assert_eq!(code, Some(0));
+    assert_eq!(object["spec"]["containers"][0]["resources"]["limits"], json!({"cpu": "1", "memory": "1Gi"}));
+    assert_eq!(object["spec"]["containers"][0]["resources"]["requests"], json!({"cpu": "250m"}));
+    let (code, object) = show("clean");
+    assert_eq!((code, &object["metadata"]["name"]), (Some(0), &json!("api")));
+    let (code, answer) = show("denied-by-mutate");
+    assert_eq!((code, &answer["response"]["allowed"]), (Some(1), &json!(false)));
+}
+
+#[test]
 fn review_takes_a_configuration() {
     in_folder(|folder| {
         let config = folder.file("config.yaml", "validations:\n  hostNetwork: { action: warn }\n");

@@ -4,7 +4,10 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use clap::{Args, ValueEnum};
+use serde_json::Value;
 
 use super::{Exit, fail};
 use crate::admission::{self, Verdict, Webhook};
@@ -20,6 +23,9 @@ pub(super) struct Arguments {
     /// The configuration file; the default policy without one
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Print the object as it would be stored, instead of the answer; a denial is printed as it is
+    #[arg(long)]
+    patched: bool,
     /// The AdmissionReview, as JSON; - is standard input
     #[arg(value_name = "FILE", default_value = "-")]
     file: PathBuf,
@@ -50,7 +56,13 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
         Err(error) => return fail(&format_args!("cannot read {}: {error}", arguments.file.display())),
     };
     let answer = admission::answer(&policies, arguments.webhook.into(), &body);
-    let mut output = answer.body;
+    let mut output = match answer.verdict {
+        Verdict::Allowed | Verdict::Patched if arguments.patched => match patched(&body, &answer.body) {
+            Ok(object) => object,
+            Err(error) => return fail(&error),
+        },
+        _ => answer.body,
+    };
     output.push(b'\n');
     if let Err(error) = std::io::stdout().write_all(&output) {
         return fail(&format_args!("cannot write the answer: {error}"));
@@ -60,6 +72,28 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
         Verdict::Denied => Exit::Violations.into(),
         Verdict::Invalid | Verdict::Malformed => Exit::Failure.into(),
     }
+}
+
+/// Why the patched object cannot be shown.
+#[derive(Debug, thiserror::Error)]
+enum PatchedError {
+    #[error("cannot read back what was answered: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("cannot decode the patch: {0}")]
+    Base64(#[from] base64::DecodeError),
+    #[error("cannot apply the patch: {0}")]
+    Patch(#[from] json_patch::PatchError),
+}
+
+/// The object of a review after the patch of its answer, as kube-apiserver applies it.
+fn patched(review: &[u8], answer: &[u8]) -> Result<Vec<u8>, PatchedError> {
+    let mut object = serde_json::from_slice::<Value>(review)?["request"]["object"].take();
+    let answer: Value = serde_json::from_slice(answer)?;
+    if let Some(patch) = answer["response"]["patch"].as_str() {
+        let patch: json_patch::Patch = serde_json::from_slice(&STANDARD.decode(patch)?)?;
+        json_patch::patch(&mut object, &patch)?;
+    }
+    Ok(serde_json::to_vec_pretty(&object)?)
 }
 
 fn read(file: &Path) -> std::io::Result<Vec<u8>> {
