@@ -14,5 +14,6 @@ pub mod metrics;
 pub mod patch;
 pub mod pod;
 pub mod policy;
+pub mod reload;
 pub mod review;
 pub mod server;

@@ -49,6 +49,29 @@ pub struct Metrics {
     handshake_failures: IntCounterVec,
     refused: IntCounterVec,
     certificate_expiry: IntGauge,
+    reloads: IntCounterVec,
+    reload_successful: IntGaugeVec,
+    reload_success_timestamp: IntGaugeVec,
+}
+
+/// A file that is read again when it changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReloadedFile {
+    /// Of `--tls-cert` and `--tls-key`.
+    Certificate,
+    /// Of `--config`.
+    Configuration,
+}
+
+impl ReloadedFile {
+    const ALL: [Self; 2] = [Self::Certificate, Self::Configuration];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Certificate => "certificate",
+            Self::Configuration => "configuration",
+        }
+    }
 }
 
 /// What is counted of the connections to one port.
@@ -97,6 +120,22 @@ impl Metrics {
         );
         let seconds = registered(to, seconds);
         build_info(to);
+        let reload_successful = gauges(
+            to,
+            "podgate_last_reload_successful",
+            "Whether what the file holds is in use: 1, or 0 when it was refused and an older one is kept.",
+            &["file"],
+        );
+        let reload_success_timestamp = gauges(
+            to,
+            "podgate_last_reload_success_timestamp_seconds",
+            "When what is in use was read from the file, in seconds since 1970.",
+            &["file"],
+        );
+        for file in ReloadedFile::ALL {
+            reload_successful.with_label_values(&[file.name()]).set(1);
+            reload_success_timestamp.with_label_values(&[file.name()]).set(OffsetDateTime::now_utc().unix_timestamp());
+        }
         #[cfg(target_os = "linux")]
         process(to);
         Self {
@@ -139,7 +178,26 @@ impl Metrics {
                 "podgate_certificate_expiry_timestamp_seconds",
                 "When the server's certificate expires, in seconds since 1970.",
             ),
+            reloads: counters(
+                to,
+                "podgate_reloads_total",
+                "Times that a file was read again because it had changed.",
+                &["file", "result"],
+            ),
+            reload_successful,
+            reload_success_timestamp,
             registry,
+        }
+    }
+
+    /// Counts that a file was read again, and whether what it holds is used now.
+    pub(crate) fn reloaded(&self, file: ReloadedFile, is_used: bool) {
+        let result = if is_used { "success" } else { "failure" };
+        self.reloads.with_label_values(&[file.name(), result]).inc();
+        self.reload_successful.with_label_values(&[file.name()]).set(i64::from(is_used));
+        if is_used {
+            let now = OffsetDateTime::now_utc().unix_timestamp();
+            self.reload_success_timestamp.with_label_values(&[file.name()]).set(now);
         }
     }
 

@@ -129,6 +129,12 @@ impl ServerCertificate {
         self.expires
     }
 
+    /// Whether no client takes the certificate any more.
+    #[must_use]
+    pub fn has_expired(&self) -> bool {
+        self.expires < OffsetDateTime::now_utc()
+    }
+
     /// The chain, the server's own certificate first.
     #[must_use]
     pub fn chain(&self) -> &[CertificateDer<'static>] {
@@ -136,8 +142,8 @@ impl ServerCertificate {
     }
 
     /// What rustls shows and signs with.
-    pub(crate) fn certified(&self) -> CertifiedKey {
-        CertifiedKey::clone(&self.certified)
+    pub(crate) fn certified(&self) -> Arc<CertifiedKey> {
+        Arc::clone(&self.certified)
     }
 
     fn new(

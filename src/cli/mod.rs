@@ -3,6 +3,7 @@
 mod certs;
 mod config;
 mod duration;
+mod follow;
 mod logging;
 mod review;
 mod serve;

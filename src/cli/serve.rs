@@ -6,11 +6,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use clap::Args;
-use time::OffsetDateTime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{info, warn};
 
+use super::follow::{CertificateFiles, ConfigurationFile};
 use super::logging::{self, LogFormat};
 use super::{Exit, duration, fail};
 use crate::admission::{self, Webhook};
@@ -51,25 +52,33 @@ pub(super) struct Arguments {
     /// The largest review to accept, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = Limits::default().body_bytes)]
     max_body_bytes: usize,
+    /// How often to look whether the configuration or the certificate changed
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration::parse)]
+    reload_interval: Duration,
     /// How to write the log
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
 }
 
 pub(super) fn run(arguments: &Arguments) -> ExitCode {
-    let policies = match arguments.config.as_deref().map_or_else(|| Ok(Policies::default()), config::load) {
+    let configuration = arguments.config.clone().map(ConfigurationFile::new);
+    let policies = match configuration.as_ref().map_or_else(|| Ok(Policies::default()), |file| config::load(&file.path))
+    {
         Ok(policies) => policies,
         Err(error) => return fail(&error),
     };
     if let Err(error) = logging::start(arguments.log_format) {
         return fail(&error);
     }
-    let certificate = match arguments.certificate() {
+    let files = arguments.tls_cert.clone().zip(arguments.tls_key.clone());
+    let files = files.map(|(certificate, key)| CertificateFiles::new(certificate, key));
+    let certificate = match certificate(files.as_ref()) {
         Ok(certificate) => certificate,
         Err(error) => return fail(&error),
     };
+    let start = Start { settings: arguments.settings(), certificate, policies, configuration, files };
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime.block_on(serve(arguments.settings(), &certificate, policies)),
+        Ok(runtime) => runtime.block_on(serve(start, arguments.reload_interval)),
         Err(error) => fail(&format_args!("cannot start the worker threads: {error}")),
     }
 }
@@ -84,35 +93,59 @@ impl Arguments {
             limits: Limits { connections: self.max_connections, body_bytes: self.max_body_bytes, ..Limits::default() },
         }
     }
-
-    fn certificate(&self) -> Result<ServerCertificate, CertificateError> {
-        let (Some(file), Some(key)) = (&self.tls_cert, &self.tls_key) else {
-            let certificate = ServerCertificate::for_localhost()?;
-            info!(
-                expires = %certificate.expires().date(),
-                "no --tls-cert: made a certificate for localhost, in memory; clients can trust one from `podgate certs`"
-            );
-            return Ok(certificate);
-        };
-        let certificate = ServerCertificate::from_files(file, key)?;
-        let expires = certificate.expires();
-        if expires < OffsetDateTime::now_utc() {
-            warn!(file = %file.display(), expired = %expires.date(), "the certificate has expired: replace it");
-        } else {
-            info!(file = %file.display(), expires = %expires.date(), "certificate");
-        }
-        Ok(certificate)
-    }
 }
 
-async fn serve(settings: Settings, certificate: &ServerCertificate, policies: Policies) -> ExitCode {
-    let admit = Arc::new(move |webhook: Webhook, body: &[u8]| admission::answer(&policies, webhook, body));
-    let (mut signals, server) = match (Signals::new(), Server::bind(settings, certificate, admit).await) {
+/// The certificate of the files, or one for localhost.
+fn certificate(files: Option<&CertificateFiles>) -> Result<ServerCertificate, CertificateError> {
+    let Some(files) = files else {
+        let certificate = ServerCertificate::for_localhost()?;
+        info!(
+            expires = %certificate.expires().date(),
+            "no --tls-cert: made a certificate for localhost, in memory; clients can trust one from `podgate certs`"
+        );
+        return Ok(certificate);
+    };
+    let certificate = ServerCertificate::from_files(&files.certificate, &files.key)?;
+    let (file, expires) = (files.certificate.display(), certificate.expires().date());
+    if certificate.has_expired() {
+        warn!(%file, expired = %expires, "the certificate has expired: replace it");
+    } else {
+        info!(%file, %expires, "certificate");
+    }
+    Ok(certificate)
+}
+
+/// All that a server starts with, read and found right.
+struct Start {
+    settings: Settings,
+    certificate: ServerCertificate,
+    policies: Policies,
+    configuration: Option<ConfigurationFile>,
+    files: Option<CertificateFiles>,
+}
+
+async fn serve(start: Start, reload_interval: Duration) -> ExitCode {
+    let Start { settings, certificate, policies, configuration, files } = start;
+    let policies = Arc::new(ArcSwap::from_pointee(policies));
+    let in_force = Arc::clone(&policies);
+    let admit = Arc::new(move |webhook: Webhook, body: &[u8]| admission::answer(&in_force.load(), webhook, body));
+    let (signals, server) = match (Signals::new(), Server::bind(settings, &certificate, admit).await) {
         (Ok(signals), Ok(server)) => (signals, server),
         (Err(error), _) => return fail(&format_args!("cannot wait for signals: {error}")),
         (_, Err(error)) => return fail(&error),
     };
     info!(addr = %server.addr(), admin_addr = %server.admin_addr(), "listening");
+    if let Some(files) = files {
+        tokio::spawn(files.follow(server.control(), reload_interval));
+    }
+    if let Some(configuration) = configuration {
+        tokio::spawn(configuration.follow(policies, server.control(), reload_interval));
+    }
+    run_until_signalled(server, signals).await
+}
+
+/// Serves until the first signal, then drains; a second one ends it at once.
+async fn run_until_signalled(server: Server, mut signals: Signals) -> ExitCode {
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let running = server.run(async {
         // Sent or dropped, it means the same.

@@ -42,8 +42,9 @@ use self::pool::Pool;
 use self::refusal::Refusal;
 pub use self::routes::Admit;
 use self::routes::Webhooks;
+use self::tls::Shown;
 use crate::certs::ServerCertificate;
-use crate::metrics::{ConnectionMetrics, Metrics};
+use crate::metrics::{ConnectionMetrics, Metrics, ReloadedFile};
 
 /// How often a draining server looks whether it is done.
 const LOOK: Duration = Duration::from_millis(10);
@@ -112,8 +113,29 @@ struct Listening {
 pub struct Server {
     webhooks: Listening,
     admin: Listening,
-    shared: Arc<Shared>,
+    control: Control,
     drain_delay: Duration,
+}
+
+/// What can be changed while the server runs, and what is to be counted of it.
+#[derive(Clone)]
+pub struct Control {
+    shown: Arc<Shown>,
+    shared: Arc<Shared>,
+}
+
+impl Control {
+    /// Shows another certificate to new connections.
+    pub fn replace_certificate(&self, certificate: &ServerCertificate) {
+        self.shown.replace(certificate);
+        self.shared.health.certificate_expires(certificate.expires());
+        self.shared.metrics.certificate_expires(certificate.expires());
+    }
+
+    /// Counts that a file was read again, and whether what it holds is used now.
+    pub fn count_reload(&self, file: ReloadedFile, is_used: bool) {
+        self.shared.metrics.reloaded(file, is_used);
+    }
 }
 
 impl Server {
@@ -127,17 +149,25 @@ impl Server {
         certificate: &ServerCertificate,
         admit: Arc<Admit>,
     ) -> Result<Self, BindError> {
-        let tls = tls::configure(certificate, settings.http1_only)?;
-        let shared = Arc::new(Shared { health: Health::default(), metrics: Metrics::new(), limits: settings.limits });
+        let shown = Arc::new(Shown::new(certificate));
+        let tls = tls::configure(Arc::clone(&shown), settings.http1_only)?;
+        let health = Health::new(certificate.expires());
+        let shared = Arc::new(Shared { health, metrics: Metrics::new(), limits: settings.limits });
         shared.metrics.certificate_expires(certificate.expires());
         let webhooks = webhooks_port(&shared, tls, admit);
         let admin = admin_port(&shared);
         Ok(Self {
             webhooks: Listening::bind(webhooks, settings.addr, "--addr").await?,
             admin: Listening::bind(admin, settings.admin_addr, "--admin-addr").await?,
-            shared,
+            control: Control { shown, shared },
             drain_delay: settings.drain_delay,
         })
+    }
+
+    /// What can be changed while the server runs.
+    #[must_use]
+    pub fn control(&self) -> Control {
+        self.control.clone()
     }
 
     /// Where the webhooks listen.
@@ -155,7 +185,7 @@ impl Server {
     /// Serves until `shutdown`, then drains: a request that was sent before the listeners close is
     /// answered. Ends at the latest after the drain delay, [`Limits::drain`] and a second.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
-        let Self { webhooks, admin, shared, drain_delay } = self;
+        let Self { webhooks, admin, control: Control { shared, .. }, drain_delay } = self;
         let pools = Pools {
             handshakes: webhooks.port.tls.as_ref().map(|tls| Arc::clone(&tls.handshakes)),
             connections: Arc::clone(&webhooks.port.connections),

@@ -33,8 +33,8 @@ pub(super) enum Refusal {
     Busy,
     #[error("the body cannot be read ({0}): send all the bytes that the head announces")]
     Broken(axum::Error),
-    #[error("the server is {state}: use another replica")]
-    NotReady { state: &'static str },
+    #[error("the server is not ready, for {why}")]
+    NotReady { why: &'static str },
 }
 
 /// The metav1.Status that every refusal is, so that the clients of an API server can show it.

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
-use rustls::server::NoServerSessionStorage;
-use rustls::sign::SingleCertAndKey;
+use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
 
 use crate::certs::ServerCertificate;
 
@@ -14,16 +15,37 @@ pub(super) const HTTP2: &[u8] = b"h2";
 /// HTTP/1.1's name in ALPN (RFC 7301, section 6).
 const HTTP1: &[u8] = b"http/1.1";
 
-/// TLS 1.2 and 1.3 with this certificate, and HTTP/2 on offer unless `http1_only`.
+/// The certificate that new handshakes are shown.
+#[derive(Debug)]
+pub(super) struct Shown(ArcSwap<CertifiedKey>);
+
+impl Shown {
+    pub(super) fn new(certificate: &ServerCertificate) -> Self {
+        Self(ArcSwap::new(certificate.certified()))
+    }
+
+    /// Shows another one from here on; connections that are open keep theirs.
+    pub(super) fn replace(&self, certificate: &ServerCertificate) {
+        self.0.store(certificate.certified());
+    }
+}
+
+impl ResolvesServerCert for Shown {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(self.0.load_full())
+    }
+}
+
+/// TLS 1.2 and 1.3 with the certificate that is shown, and HTTP/2 on offer unless `http1_only`.
 ///
 /// # Errors
 ///
 /// Where rustls does not take the configuration.
-pub(super) fn configure(certificate: &ServerCertificate, http1_only: bool) -> Result<ServerConfig, rustls::Error> {
+pub(super) fn configure(shown: Arc<Shown>, http1_only: bool) -> Result<ServerConfig, rustls::Error> {
     let mut config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()
-        .with_cert_resolver(Arc::new(SingleCertAndKey::from(certificate.certified())));
+        .with_cert_resolver(shown);
     // kube-apiserver never resumes a session: tickets would be bytes for nobody, and a store memory.
     config.send_tls13_tickets = 0;
     config.session_storage = Arc::new(NoServerSessionStorage {});

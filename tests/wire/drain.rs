@@ -28,7 +28,10 @@ async fn a_draining_server_still_serves_and_says_that_it_goes() {
     server.stop();
     until("not ready", async || ask(&mut server.connect().await, READY).await.status == 503).await;
     let not_ready = ask(&mut server.connect().await, READY).await;
-    assert_eq!(not_ready.refusal(503, "ServiceUnavailable"), "the server is draining: use another replica");
+    assert_eq!(
+        not_ready.refusal(503, "ServiceUnavailable"),
+        "the server is not ready, for it is draining: use another replica"
+    );
     let mut admin = TcpStream::connect(server.admin_addr).await.unwrap();
     assert_eq!(ask(&mut admin, READY).await.status, 503);
     let mut admin = TcpStream::connect(server.admin_addr).await.unwrap();

@@ -8,6 +8,7 @@ mod crowd;
 mod drain;
 mod limits;
 mod metrics;
+mod reload;
 mod requests;
 mod support;
 mod tls;

@@ -3,7 +3,7 @@
 use crate::support::{Running, ask, post};
 
 /// Every metric that is there from the start.
-const FROM_THE_START: [&str; 13] = [
+const FROM_THE_START: [&str; 15] = [
     "podgate_requests_total",
     "podgate_request_duration_seconds",
     "podgate_requests_in_flight",
@@ -13,6 +13,8 @@ const FROM_THE_START: [&str; 13] = [
     "podgate_handshakes",
     "podgate_handshake_failures_total",
     "podgate_certificate_expiry_timestamp_seconds",
+    "podgate_last_reload_successful",
+    "podgate_last_reload_success_timestamp_seconds",
     "podgate_build_info",
     "process_cpu_seconds_total",
     "process_resident_memory_bytes",

@@ -1,0 +1,87 @@
+//! What `podgate serve` does when its files change: the new is used if it is right, and else the
+//! old is kept and the log says why.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use tracing::{error, info};
+
+use crate::certs::ServerCertificate;
+use crate::config;
+use crate::metrics::ReloadedFile;
+use crate::policy::Policies;
+use crate::reload::Followed;
+use crate::server::Control;
+
+/// The files of `--tls-cert` and `--tls-key`.
+#[derive(Debug)]
+pub(super) struct CertificateFiles {
+    pub(super) certificate: PathBuf,
+    pub(super) key: PathBuf,
+    pub(super) followed: Followed,
+}
+
+impl CertificateFiles {
+    /// Remembers what the files hold before they are read.
+    pub(super) fn new(certificate: PathBuf, key: PathBuf) -> Self {
+        let followed = Followed::new(vec![certificate.clone(), key.clone()]);
+        Self { certificate, key, followed }
+    }
+
+    /// Shows what the files hold whenever that changes, for ever.
+    pub(super) async fn follow(mut self, control: Control, interval: Duration) {
+        loop {
+            self.followed.changed(interval).await;
+            let file = self.certificate.display();
+            let is_used = match ServerCertificate::from_files(&self.certificate, &self.key) {
+                Ok(certificate) if certificate.has_expired() => {
+                    let expired = certificate.expires().date();
+                    error!(%file, %expired, "the new certificate has expired already: the old one is kept");
+                    false
+                }
+                Ok(certificate) => {
+                    control.replace_certificate(&certificate);
+                    info!(%file, expires = %certificate.expires().date(), "new certificate");
+                    true
+                }
+                Err(reason) => {
+                    error!(%reason, "the new certificate cannot be used: the old one is kept");
+                    false
+                }
+            };
+            control.count_reload(ReloadedFile::Certificate, is_used);
+        }
+    }
+}
+
+/// The file of `--config`.
+#[derive(Debug)]
+pub(super) struct ConfigurationFile {
+    pub(super) path: PathBuf,
+    pub(super) followed: Followed,
+}
+
+impl ConfigurationFile {
+    /// Remembers what the file holds before it is read.
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { followed: Followed::new(vec![path.clone()]), path }
+    }
+
+    /// Puts what the file says into force whenever that changes, for ever; all of it or nothing.
+    pub(super) async fn follow(mut self, policies: Arc<ArcSwap<Policies>>, control: Control, interval: Duration) {
+        loop {
+            self.followed.changed(interval).await;
+            let loaded = config::load(&self.path);
+            control.count_reload(ReloadedFile::Configuration, loaded.is_ok());
+            match loaded {
+                Ok(new) => {
+                    policies.store(Arc::new(new));
+                    info!(file = %self.path.display(), "new configuration");
+                }
+                Err(reason) => error!(%reason, "the new configuration cannot be used: the old one is kept"),
+            }
+        }
+    }
+}
