@@ -2,10 +2,12 @@
 
 mod denial;
 mod error;
+mod payload;
 mod request;
 mod response;
 
 pub use denial::{Denial, Described};
 pub use error::{Invalid, Malformed};
-pub use request::{Operation, Requested, Review, Subresource, read};
+pub use payload::{Requested, Subresource};
+pub use request::{Operation, Review, read};
 pub use response::{Response, malformed};

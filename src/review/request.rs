@@ -8,9 +8,10 @@
 use serde::de::MapAccess;
 use serde_json::value::RawValue;
 
+use super::payload::{JudgedAs, Payload, Payloads, Requested, Subresource, with_path};
 use super::{Invalid, Malformed};
 use crate::json::{self, Members, Object, Skipped, Text, WithoutRepeatedKeys};
-use crate::pod::{Pod, Workload, WorkloadKind};
+use crate::pod::WorkloadKind;
 use crate::policy::Requester;
 
 const API_VERSION: &str = "admission.k8s.io/v1";
@@ -73,42 +74,6 @@ impl Operation {
     }
 }
 
-/// The part of a pod that a request is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Subresource {
-    /// The pod itself.
-    None,
-    /// `pods/ephemeralcontainers`.
-    EphemeralContainers,
-    /// `pods/resize`.
-    Resize,
-}
-
-/// What a request asks to store, as far as podgate judges it.
-#[derive(Debug)]
-pub enum Requested<'a> {
-    /// A pod.
-    Pod {
-        /// Which part of it.
-        subresource: Subresource,
-        /// The pod to store.
-        object: Box<Pod<'a>>,
-        /// The pod that an update replaces.
-        old_object: Option<Box<Pod<'a>>>,
-    },
-    /// An object with a pod template.
-    Workload {
-        /// Its kind.
-        kind: WorkloadKind,
-        /// The object to store.
-        object: Box<Workload<'a>>,
-        /// The object that an update replaces.
-        old_object: Option<Box<Workload<'a>>>,
-    },
-    /// Anything else, which podgate lets pass.
-    Other,
-}
-
 /// Reads a body.
 ///
 /// # Errors
@@ -137,17 +102,6 @@ fn read_again(text: &str) -> Result<Review<'_>, Malformed> {
         error,
     })?;
     envelope.into_review()
-}
-
-/// Reads JSON; an error comes with the path to where it is, `.` for the root.
-fn with_path<'a, T: serde::Deserialize<'a>>(text: &'a str) -> Result<T, (String, String)> {
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
-        let message = error.inner().to_string();
-        // The path says where; a column of a body that nobody has on a screen does not.
-        let what = message.rsplit_once(" at line ").map_or(message.as_str(), |(what, _)| what);
-        (error.path().to_string(), what.to_owned())
-    })
 }
 
 #[derive(Debug, Default)]
@@ -294,80 +248,6 @@ impl<'a, const OBJECTS_RAW: bool> Request<'a, OBJECTS_RAW> {
 /// A string, or `null` for an empty one, as Go decodes it.
 fn text<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Text<'de>, A::Error> {
     Ok(map.next_value::<Option<_>>()?.unwrap_or_default())
-}
-
-/// What podgate takes an object for.
-#[derive(Debug, Clone, Copy)]
-enum JudgedAs {
-    Pod(Subresource),
-    Workload(WorkloadKind),
-    Nothing,
-}
-
-/// `object` or `oldObject`, as far as it could be read when it came.
-#[derive(Debug, Default)]
-enum Payload<'a> {
-    /// Missing, `null`, or of no concern.
-    #[default]
-    Absent,
-    Raw(&'a RawValue),
-    Pod(Box<Pod<'a>>),
-    Workload(Box<Workload<'a>>),
-}
-
-struct Payloads<'a> {
-    operation: Operation,
-    object: Payload<'a>,
-    old_object: Payload<'a>,
-}
-
-impl<'a> Payloads<'a> {
-    fn read_as(self, judged_as: JudgedAs) -> Result<Requested<'a>, Invalid> {
-        let has_old_object = self.operation == Operation::Update;
-        match judged_as {
-            JudgedAs::Pod(subresource) => Ok(Requested::Pod {
-                subresource,
-                object: self.object.into_pod("request.object")?,
-                old_object: has_old_object.then(|| self.old_object.into_pod("request.oldObject")).transpose()?,
-            }),
-            JudgedAs::Workload(kind) => Ok(Requested::Workload {
-                kind,
-                object: self.object.into_workload("request.object")?,
-                old_object: has_old_object.then(|| self.old_object.into_workload("request.oldObject")).transpose()?,
-            }),
-            JudgedAs::Nothing => Ok(Requested::Other),
-        }
-    }
-}
-
-impl<'a> Payload<'a> {
-    fn into_pod(self, path: &str) -> Result<Box<Pod<'a>>, Invalid> {
-        let pod = match self {
-            Self::Pod(pod) => pod,
-            Self::Raw(raw) => Box::new(read_object(raw, path)?),
-            Self::Absent | Self::Workload(_) => return Err(Invalid::Missing(path.to_owned())),
-        };
-        if pod.spec.is_none() {
-            return Err(Invalid::Missing(format!("{path}.spec")));
-        }
-        Ok(pod)
-    }
-
-    fn into_workload(self, path: &str) -> Result<Box<Workload<'a>>, Invalid> {
-        match self {
-            Self::Workload(workload) => Ok(workload),
-            Self::Raw(raw) => Ok(Box::new(read_object(raw, path)?)),
-            Self::Absent | Self::Pod(_) => Err(Invalid::Missing(path.to_owned())),
-        }
-    }
-}
-
-fn read_object<'a, T: Members<'a>>(raw: &'a RawValue, root: &str) -> Result<T, Invalid> {
-    match with_path::<Object<T>>(raw.get()) {
-        Ok(Object(value)) => Ok(value),
-        Err((path, error)) if path == "." => Err(Invalid::Type { path: root.to_owned(), error }),
-        Err((path, error)) => Err(Invalid::Type { path: format!("{root}.{path}"), error }),
-    }
 }
 
 #[derive(Debug, Default)]
