@@ -68,7 +68,7 @@ mod tests {
 
     /// Points a link elsewhere as the kubelet does: a new link is renamed over the old one.
     fn point(link: &Path, folder: &str) -> io::Result<()> {
-        let new = link.with_extension("new");
+        let new = link.with_file_name("new");
         std::os::unix::fs::symlink(folder, &new)?;
         fs::rename(new, link)
     }
