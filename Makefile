@@ -4,7 +4,7 @@ CARGO ?= cargo
 PODGATE = target/release/podgate
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run test lint certs image deploy undeploy break-glass restore controlplane
+.PHONY: help build demo run test bench lint certs image deploy undeploy break-glass restore controlplane
 
 IMAGE ?= podgate:0.1.0
 # deploy/single-zone for clusters whose nodes carry no zone label.
@@ -24,6 +24,9 @@ run: build ## keep serving on 127.0.0.1:8443, and print a curl line to try
 
 test: ## every test that needs only Rust
 	$(CARGO) test --locked
+
+bench: ## podgate beside a server that decides nothing, over TLS on loopback
+	$(CARGO) bench --locked --bench webhooks
 
 lint: ## format, clippy, documentation, dependency rules
 	$(CARGO) fmt --check
