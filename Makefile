@@ -4,7 +4,7 @@ CARGO ?= cargo
 PODGATE = target/release/podgate
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run test bench lint certs image deploy undeploy break-glass restore controlplane
+.PHONY: help build demo run test bench lint certs image deploy undeploy break-glass restore controlplane e2e
 
 IMAGE ?= podgate:0.1.0
 # deploy/single-zone for clusters whose nodes carry no zone label.
@@ -54,3 +54,7 @@ restore: ## put the webhook configurations back
 
 controlplane: ## build kube-apiserver, etcd and kubectl for the end-to-end tests
 	tests/controlplane/build.sh
+
+e2e: ## the end-to-end tests, on a control plane of their own
+	KUBEBUILDER_ASSETS=$$(tests/controlplane/build.sh) \
+		$(CARGO) test --locked --features e2e --test e2e -- --test-threads=1 --nocapture

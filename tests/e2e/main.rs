@@ -1,0 +1,19 @@
+//! podgate where it lives: asked by a real kube-apiserver, over real requests. Every assertion is on
+//! what the API server stored or answered. `make e2e` builds the control plane and runs them;
+//! `KUBEBUILDER_ASSETS` names the folder with etcd, kube-apiserver, kube-controller-manager and
+//! kubectl.
+
+#![allow(clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+mod availability;
+mod balancer;
+mod cluster;
+mod control_plane;
+mod manifests;
+mod operations;
+mod pods;
+mod process;
+mod registration;
+mod reinvocation;
+mod replica;
+mod workloads;

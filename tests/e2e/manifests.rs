@@ -1,0 +1,48 @@
+//! `deploy/`: accepted by the API server, and fit for the namespace that it makes.
+
+use serde_json::{Value, json};
+
+use super::cluster::Cluster;
+use super::control_plane::{ControlPlane, Who};
+
+fn rendered(plane: &ControlPlane, folder: &str) -> String {
+    plane.must(&["kustomize", &format!("{}/{folder}", env!("CARGO_MANIFEST_DIR"))])
+}
+
+#[test]
+fn every_file_is_accepted() {
+    let plane = ControlPlane::start();
+    plane.must(&["create", "namespace", "security-system"]);
+    for folder in ["deploy", "deploy/single-zone", "deploy/registration"] {
+        let arguments = ["apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-"];
+        let said = plane.kubectl_as(Who::Admin, &arguments, &rendered(&plane, folder));
+        assert!(said.success, "{folder}: {}", said.stderr);
+        assert_eq!(said.stderr, "", "{folder} is accepted without a warning");
+    }
+}
+
+#[test]
+fn the_servers_own_pod_is_restricted_and_in_order() {
+    let cluster = Cluster::start();
+    let plane = &cluster.plane;
+    // Where Pod Security is enforced as in security-system, and podgate is asked besides.
+    plane.must(&["create", "namespace", "strict"]);
+    plane.must(&["label", "namespace", "strict", "pod-security.kubernetes.io/enforce=restricted"]);
+    let documents: Vec<Value> = serde_saphyr::from_multiple(&rendered(plane, "deploy")).expect("YAML");
+    let deployment = documents.iter().find(|document| document["kind"] == "Deployment").expect("a Deployment");
+    let mut spec = deployment["spec"]["template"]["spec"].clone();
+    spec["serviceAccountName"] = json!("default");
+    // Only the cluster's own namespaces may have it without a quota.
+    spec["priorityClassName"] = Value::Null;
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "server", "namespace": "strict"}, "spec": spec,
+    });
+    plane.must(&["--namespace=strict", "create", "serviceaccount", "default"]);
+    let said = plane.create(&pod.to_string());
+    assert!(said.success, "{}", said.stderr);
+    assert!(!said.stderr.contains("Warning"), "{}", said.stderr);
+    let patched =
+        "podgate_requests_total{operation=\"CREATE\",resource=\"pods\",verdict=\"patched\",webhook=\"mutate\"}";
+    let before = cluster.replica.metric(patched);
+    assert!(before.is_none_or(|count| count < 1.0), "podgate had nothing to change in its own pod: {before:?}");
+}

@@ -1,0 +1,115 @@
+//! `podgate serve` as a process, and its certificates.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+
+fn podgate() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_podgate"))
+}
+
+/// Makes ca.crt, tls.crt and tls.key in a folder.
+pub(crate) fn make_certificates(folder: &Path) -> PathBuf {
+    let certs = folder.join("certs");
+    let made = podgate().args(["certs", "--dir"]).arg(&certs).output().expect("podgate runs");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    certs
+}
+
+/// A running replica; killed when dropped.
+pub(crate) struct Replica {
+    process: Child,
+    pub(crate) addr: SocketAddr,
+    admin_addr: SocketAddr,
+}
+
+impl Replica {
+    /// Starts one on free ports, over HTTP/1.1 as a service-based webhook is called.
+    pub(crate) fn start(certs: &Path) -> Self {
+        Self::start_with(certs, "127.0.0.1:0", &["--http1-only"])
+    }
+
+    pub(crate) fn start_with(certs: &Path, addr: &str, arguments: &[&str]) -> Self {
+        let mut process = podgate()
+            .args(["serve", "--addr", addr, "--admin-addr", "127.0.0.1:0"])
+            .args(["--drain-delay", "1s"])
+            .arg("--tls-cert")
+            .arg(certs.join("tls.crt"))
+            .arg("--tls-key")
+            .arg(certs.join("tls.key"))
+            .args(arguments)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("podgate starts");
+        let [addr, admin_addr] = addresses(process.stderr.take().expect("stderr is piped"));
+        Self { process, addr, admin_addr }
+    }
+
+    /// Whether the readiness probe succeeds.
+    pub(crate) fn is_ready(&self) -> bool {
+        answers_ok(self.admin_addr, "/readyz")
+    }
+
+    pub(crate) fn admin_addr(&self) -> SocketAddr {
+        self.admin_addr
+    }
+
+    /// The value of a metric, or nothing where it is not there.
+    pub(crate) fn metric(&self, name_and_labels: &str) -> Option<f64> {
+        let text = get(self.admin_addr, "/metrics")?;
+        text.lines().find_map(|line| line.strip_prefix(name_and_labels)?.trim().parse().ok())
+    }
+
+    /// SIGTERM, and the end.
+    pub(crate) fn terminate(mut self) -> ExitStatus {
+        let id = self.process.id().to_string();
+        let sent = Command::new("kill").args(["-s", "TERM", &id]).status().expect("kill runs");
+        assert!(sent.success());
+        self.process.wait().expect("it ends")
+    }
+
+    /// SIGKILL.
+    pub(crate) fn kill(mut self) {
+        self.process.kill().expect("it runs");
+        self.process.wait().expect("it ends");
+    }
+}
+
+impl Drop for Replica {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Reads the log up to the line with the addresses; the rest is thrown away, lest podgate stop for
+/// a full pipe.
+fn addresses(log: ChildStderr) -> [SocketAddr; 2] {
+    let mut log = BufReader::new(log);
+    let mut said = String::new();
+    loop {
+        let mut line = String::new();
+        assert_ne!(log.read_line(&mut line).expect("the log is text"), 0, "podgate ended: {said}");
+        let field = |name: &str| line.split_whitespace().find_map(|word| word.strip_prefix(name)?.parse().ok());
+        if let (Some(addr), Some(admin_addr)) = (field("addr="), field("admin_addr=")) {
+            std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
+            return [addr, admin_addr];
+        }
+        said.push_str(&line);
+    }
+}
+
+/// Whether a GET is answered with 200.
+pub(crate) fn answers_ok(addr: SocketAddr, path: &str) -> bool {
+    get(addr, path).is_some_and(|reply| reply.starts_with("HTTP/1.1 200"))
+}
+
+fn get(addr: SocketAddr, path: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(addr).ok()?;
+    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").as_bytes()).ok()?;
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).ok()?;
+    Some(reply)
+}
