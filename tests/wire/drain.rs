@@ -63,6 +63,8 @@ async fn requests_in_flight_outlive_the_listener() {
 
     server.stop();
     until("refused", async || TcpStream::connect(server.addr).await.is_err()).await;
+    // Longer than idle connections get to say goodbye.
+    tokio::time::sleep(Duration::from_millis(1500)).await;
     send(&mut half_head, "content-type: application/json\r\ncontent-length: 2\r\n\r\n{}").await;
     let reply = read_reply(&mut half_head).await;
     assert_eq!((reply.status, reply.header("connection")), (200, Some("close")));
