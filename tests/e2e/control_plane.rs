@@ -68,6 +68,8 @@ impl ControlPlane {
         std::fs::write(path("tokens.csv"), tokens).expect("the folder is writable");
         let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).expect("a key");
         std::fs::write(path("service-accounts.key"), key.serialize_pem()).expect("the folder is writable");
+        // kube-apiserver does not derive it from a PKCS#8 key.
+        std::fs::write(path("service-accounts.pub"), key.public_key_pem()).expect("the folder is writable");
         let etcd_port = free_port();
         let etcd = start_etcd(&programs, folder.path(), etcd_port);
         let port = free_port();
@@ -204,7 +206,7 @@ fn start_api_server(programs: &Path, folder: &Path, etcd_port: u16, port: u16) -
         format!("--secure-port={port}"),
         format!("--cert-dir={}", file("api-server-certificates")),
         format!("--token-auth-file={}", file("tokens.csv")),
-        format!("--service-account-key-file={}", file("service-accounts.key")),
+        format!("--service-account-key-file={}", file("service-accounts.pub")),
         format!("--service-account-signing-key-file={}", file("service-accounts.key")),
         "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
         "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
