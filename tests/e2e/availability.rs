@@ -1,24 +1,18 @@
 //! Replicas that come and go, while pods are created without pause.
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Pod;
-use kube::api::{Api, PostParams};
 use serde_json::json;
 
 use super::balancer::{Backend, Balancer};
-use super::client::client;
 use super::cluster::Cluster;
 use super::control_plane::{ControlPlane, Who};
+use super::load::{AT_A_TIME, under_load};
 use super::process::eventually;
 use super::registration::{register, until_in_force};
 use super::replica::{Replica, make_certificates};
 
-/// How many pods are created at a time.
-const AT_A_TIME: usize = 100;
 /// The fewest creates that tell something.
 const CREATES_MIN: usize = 5_000;
 
@@ -59,68 +53,11 @@ impl Service {
     }
 }
 
-/// What came of the creates.
-#[derive(Default)]
-struct Load {
-    created: AtomicUsize,
-    failed: AtomicUsize,
-    stop: AtomicBool,
-}
-
-/// Creates pods, many at a time over connections of their own, until it is told to stop; every
-/// pod goes away again, so that the API server is not full in the end.
-async fn create_without_pause(plane_url: String, load: Arc<Load>) {
-    let mut tasks = Vec::new();
-    for task in 0..AT_A_TIME {
-        let load = Arc::clone(&load);
-        let client = client(&plane_url);
-        tasks.push(tokio::spawn(async move {
-            let pods: Api<Pod> = Api::namespaced(client, "default");
-            let mut number = 0;
-            while !load.stop.load(Ordering::Relaxed) {
-                number += 1;
-                let pod = json!({
-                    "metadata": {"name": format!("load-{task}-{number}")},
-                    "spec": {"containers": [{"name": "app", "image": "app:1"}]},
-                });
-                let pod: Pod = serde_json::from_value(pod).expect("a pod");
-                match pods.create(&PostParams::default(), &pod).await {
-                    Ok(created) => {
-                        let limits = created.spec.and_then(|spec| spec.containers[0].resources.clone()?.limits);
-                        assert!(limits.is_some(), "a pod that was let in is hardened");
-                        load.created.fetch_add(1, Ordering::Relaxed);
-                    }
-                    Err(error) => {
-                        if load.failed.fetch_add(1, Ordering::Relaxed) < 5 {
-                            println!("a create failed: {error}");
-                        }
-                    }
-                }
-            }
-        }));
-    }
-    for task in tasks {
-        task.await.expect("no task panics");
-    }
-}
-
-/// Runs `disturb` while pods are created, and tells what came of the creates.
-fn under_load(service: &mut Service, creates_min: usize, disturb: impl FnOnce(&mut Service)) -> (usize, usize) {
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let load = Arc::new(Load::default());
-    let running = runtime.spawn(create_without_pause(service.plane.url(), Arc::clone(&load)));
-    eventually("creates begin", || (load.created.load(Ordering::Relaxed) > AT_A_TIME).then_some(()));
-    disturb(service);
-    eventually("enough creates", || (load.created.load(Ordering::Relaxed) >= creates_min).then_some(()));
-    load.stop.store(true, Ordering::Relaxed);
-    runtime.block_on(running).expect("the load ends");
-    (load.created.load(Ordering::Relaxed), load.failed.load(Ordering::Relaxed))
-}
-
 #[test]
 fn a_rolling_restart_loses_no_request() {
     let mut service = Service::start();
-    let (created, failed) = under_load(&mut service, CREATES_MIN, |service| {
+    let url = service.plane.url();
+    let (created, failed) = under_load(&url, CREATES_MIN, || {
         for _ in 0..3 {
             std::thread::sleep(Duration::from_millis(500));
             service.replace_first();
@@ -133,7 +70,8 @@ fn a_rolling_restart_loses_no_request() {
 #[test]
 fn a_replica_killed_hard_costs_what_it_had_in_hand() {
     let mut service = Service::start();
-    let (created, failed) = under_load(&mut service, 2_000, |service| {
+    let url = service.plane.url();
+    let (created, failed) = under_load(&url, 2_000, || {
         std::thread::sleep(Duration::from_millis(500));
         service.replicas.remove(0).kill();
         service.publish();

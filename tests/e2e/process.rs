@@ -52,6 +52,16 @@ impl Supervised {
         self.0.stderr.take().expect("stderr is piped, and taken once")
     }
 
+    /// Waits as long as it takes: how it ended.
+    pub(crate) fn wait(mut self) -> ExitStatus {
+        loop {
+            if let Some(status) = self.0.try_wait().expect("it is ours") {
+                return status;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
     /// SIGTERM, and how it ended.
     pub(crate) fn terminate(mut self) -> ExitStatus {
         let id = self.0.id().to_string();
