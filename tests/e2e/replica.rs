@@ -62,9 +62,14 @@ impl Replica {
         text.lines().find_map(|line| line.strip_prefix(name_and_labels)?.trim().parse().ok())
     }
 
+    /// The process.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// SIGTERM, and the end.
     pub(crate) fn terminate(mut self) -> ExitStatus {
-        let id = self.process.id().to_string();
+        let id = self.id().to_string();
         let sent = Command::new("kill").args(["-s", "TERM", &id]).status().expect("kill runs");
         assert!(sent.success());
         self.process.wait().expect("it ends")
