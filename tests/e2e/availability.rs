@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, PostParams};
-use kube::{Client, Config};
 use serde_json::json;
 
 use super::balancer::{Backend, Balancer};
+use super::client::client;
 use super::cluster::Cluster;
 use super::control_plane::{ControlPlane, Who};
 use super::process::eventually;
@@ -102,15 +102,6 @@ async fn create_without_pause(plane_url: String, load: Arc<Load>) {
     for task in tasks {
         task.await.expect("no task panics");
     }
-}
-
-fn client(url: &str) -> Client {
-    // kube's own choice would be the process's default provider, which nobody has installed here.
-    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    let mut config = Config::new(url.parse().expect("a URL"));
-    config.accept_invalid_certs = true;
-    config.auth_info.token = Some("admin-token".to_owned().into());
-    Client::try_from(config).expect("the settings are right")
 }
 
 /// Runs `disturb` while pods are created, and tells what came of the creates.

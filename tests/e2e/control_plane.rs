@@ -48,7 +48,7 @@ pub(crate) struct ControlPlane {
     port: u16,
     // In the order in which they end.
     controller_manager: Option<Supervised>,
-    _api_server: Supervised,
+    api_server: Supervised,
     _etcd: Supervised,
     folder: TempDir,
 }
@@ -56,10 +56,15 @@ pub(crate) struct ControlPlane {
 impl ControlPlane {
     /// Starts etcd and kube-apiserver, and waits until the API is ready.
     pub(crate) fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// The same, with more arguments for kube-apiserver.
+    pub(crate) fn start_with(arguments: &[&str]) -> Self {
         let programs = std::env::var_os("KUBEBUILDER_ASSETS")
             .map(PathBuf::from)
             .expect("KUBEBUILDER_ASSETS names the folder of the control plane: run `make e2e`");
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder");
         let path = |name: &str| folder.path().join(name);
         let mut tokens = String::new();
         for (token, user, group) in TOKENS {
@@ -73,12 +78,15 @@ impl ControlPlane {
         let etcd_port = free_port();
         let etcd = start_etcd(&programs, folder.path(), etcd_port);
         let port = free_port();
-        let api_server = start_api_server(&programs, folder.path(), etcd_port, port);
-        let plane = Self { programs, port, controller_manager: None, _api_server: api_server, _etcd: etcd, folder };
+        let api_server = start_api_server(&programs, folder.path(), etcd_port, port, arguments);
+        let mut plane = Self { programs, port, controller_manager: None, api_server, _etcd: etcd, folder };
         for who in [Who::Admin, Who::Node] {
             plane.write_kubeconfig(who);
         }
-        eventually("the API server is ready", || plane.kubectl(&["get", "--raw", "/readyz"]).success.then_some(()));
+        eventually("the API server is ready", || {
+            assert!(plane.api_server.is_running(), "kube-apiserver ended: {}", plane.log("kube-apiserver.log"));
+            plane.kubectl(&["get", "--raw", "/readyz"]).success.then_some(())
+        });
         eventually("the default service account", || {
             plane.kubectl(&["get", "namespace", "default"]).success.then_some(())
         });
@@ -102,6 +110,10 @@ impl ControlPlane {
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
+    }
+
+    fn log(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).expect("the program has a log")
     }
 
     /// `https://127.0.0.1:PORT`.
@@ -198,9 +210,9 @@ fn start_etcd(programs: &Path, folder: &Path, port: u16) -> Supervised {
     Supervised::start(&programs.join("etcd"), &arguments, &folder.join("etcd.log"))
 }
 
-fn start_api_server(programs: &Path, folder: &Path, etcd_port: u16, port: u16) -> Supervised {
+fn start_api_server(programs: &Path, folder: &Path, etcd_port: u16, port: u16, more: &[&str]) -> Supervised {
     let file = |name: &str| folder.join(name).display().to_string();
-    let arguments = [
+    let mut arguments = vec![
         format!("--etcd-servers=http://127.0.0.1:{etcd_port}"),
         "--bind-address=127.0.0.1".to_owned(),
         format!("--secure-port={port}"),
@@ -214,5 +226,6 @@ fn start_api_server(programs: &Path, folder: &Path, etcd_port: u16, port: u16) -
         "--enable-admission-plugins=NodeRestriction".to_owned(),
         "--allow-privileged=true".to_owned(),
     ];
+    arguments.extend(more.iter().map(|&argument| argument.to_owned()));
     Supervised::start(&programs.join("kube-apiserver"), &arguments, &folder.join("kube-apiserver.log"))
 }

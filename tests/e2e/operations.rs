@@ -82,7 +82,9 @@ fn a_pod_that_violates_todays_policy_is_not_stuck() {
 fn a_resize_is_judged_like_any_update() {
     let cluster = Cluster::start();
     cluster.create(GOOD);
-    let patch = json!({"spec": {"containers": [{"name": "app", "resources": {"limits": {"cpu": "2"}, "requests": {"cpu": "2"}}}]}}).to_string();
+    // The request too: podgate's limits made the pod Guaranteed, and a resize may not change that.
+    let resources = json!({"requests": {"cpu": "2"}, "limits": {"cpu": "2"}});
+    let patch = json!({"spec": {"containers": [{"name": "app", "resources": resources}]}}).to_string();
     cluster.plane.must(&["patch", "pod", "good", "--subresource=resize", "--patch", &patch]);
     assert_eq!(cluster.plane.field("pod/good", "{.spec.containers[0].resources.limits.cpu}"), "2");
     let asked = "podgate_requests_total{operation=\"UPDATE\",resource=\"pods/resize\",verdict=\"allowed\",webhook=\"validate\"}";

@@ -1,7 +1,10 @@
 //! New pods: what is refused, with the whole message, and what is stored.
 
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
 
+use super::client::client;
 use super::cluster::Cluster;
 
 /// A pod of one container, with more in its spec.
@@ -102,7 +105,8 @@ fn each_policy_refuses_and_says_why() {
                 .to_owned(),
         ),
     ] {
-        assert_eq!(cluster.refusal(&pod(name, &inside, &beside)), by(webhook, name, &line));
+        let said = cluster.plane.apply(&pod(name, &inside, &beside));
+        assert_eq!((said.success, said.stderr), (false, by(webhook, name, &line)));
         assert!(!cluster.plane.kubectl(&["get", "pod", name]).success, "{name} is not stored");
     }
 }
@@ -117,12 +121,19 @@ fn all_violations_are_told_at_once_and_in_the_status_too() {
     );
     let message = cluster.refusal(&bad);
     assert!(message.contains("pod default/bad breaks 2 policies\nhostPath: ") && message.contains("\nhostNetwork: "));
-    let raw = cluster.plane.kubectl_as(
-        super::control_plane::Who::Admin,
-        &["create", "--raw", "/api/v1/namespaces/default/pods", "-f", "-", "-v=8"],
-        &bad,
-    );
-    assert!(raw.stderr.contains(r#""field":"spec.volumes[0].hostPath.path""#), "{}", raw.stderr);
+
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let bad: Pod = serde_json::from_str(&bad).expect("a pod");
+    let error = runtime.block_on(async {
+        let pods: Api<Pod> = Api::default_namespaced(client(&cluster.plane.url()));
+        pods.create(&PostParams::default(), &bad).await.expect_err("is refused")
+    });
+    let kube::Error::Api(status) = error else { panic!("not from the API server: {error}") };
+    assert_eq!((status.code, status.reason.as_str()), (403, "Forbidden"));
+    assert!(message.contains(&status.message), "a client is told the same: {}", status.message);
+    let fields: Vec<_> =
+        status.details.iter().flat_map(|details| &details.causes).map(|cause| cause.field.as_str()).collect();
+    assert_eq!(fields, ["spec.volumes[0].hostPath.path", "spec.hostNetwork"]);
 }
 
 #[test]

@@ -3,23 +3,24 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::process::{ChildStderr, Command, ExitStatus, Stdio};
 
-fn podgate() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_podgate"))
-}
+use super::process::{Supervised, command};
+
+/// The program under test.
+pub(crate) const PODGATE: &str = env!("CARGO_BIN_EXE_podgate");
 
 /// Makes ca.crt, tls.crt and tls.key in a folder.
 pub(crate) fn make_certificates(folder: &Path) -> PathBuf {
     let certs = folder.join("certs");
-    let made = podgate().args(["certs", "--dir"]).arg(&certs).output().expect("podgate runs");
+    let made = Command::new(PODGATE).args(["certs", "--dir"]).arg(&certs).output().expect("podgate runs");
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     certs
 }
 
 /// A running replica; killed when dropped.
 pub(crate) struct Replica {
-    process: Child,
+    process: Supervised,
     pub(crate) addr: SocketAddr,
     admin_addr: SocketAddr,
 }
@@ -31,7 +32,8 @@ impl Replica {
     }
 
     pub(crate) fn start_with(certs: &Path, addr: &str, arguments: &[&str]) -> Self {
-        let mut process = podgate()
+        let mut command = command(Path::new(PODGATE));
+        command
             .args(["serve", "--addr", addr, "--admin-addr", "127.0.0.1:0"])
             .args(["--drain-delay", "1s"])
             .arg("--tls-cert")
@@ -40,10 +42,9 @@ impl Replica {
             .arg(certs.join("tls.key"))
             .args(arguments)
             .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("podgate starts");
-        let [addr, admin_addr] = addresses(process.stderr.take().expect("stderr is piped"));
+            .stderr(Stdio::piped());
+        let mut process = Supervised::spawn(&mut command);
+        let [addr, admin_addr] = addresses(process.take_stderr());
         Self { process, addr, admin_addr }
     }
 
@@ -62,30 +63,14 @@ impl Replica {
         text.lines().find_map(|line| line.strip_prefix(name_and_labels)?.trim().parse().ok())
     }
 
-    /// The process.
-    pub(crate) fn id(&self) -> u32 {
-        self.process.id()
-    }
-
-    /// SIGTERM, and the end.
-    pub(crate) fn terminate(mut self) -> ExitStatus {
-        let id = self.id().to_string();
-        let sent = Command::new("kill").args(["-s", "TERM", &id]).status().expect("kill runs");
-        assert!(sent.success());
-        self.process.wait().expect("it ends")
+    /// SIGTERM, and how it ended.
+    pub(crate) fn terminate(self) -> ExitStatus {
+        self.process.terminate()
     }
 
     /// SIGKILL.
-    pub(crate) fn kill(mut self) {
-        self.process.kill().expect("it runs");
-        self.process.wait().expect("it ends");
-    }
-}
-
-impl Drop for Replica {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+    pub(crate) fn kill(self) {
+        drop(self.process);
     }
 }
 
