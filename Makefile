@@ -4,7 +4,7 @@ CARGO ?= cargo
 PODGATE = target/release/podgate
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run test bench lint certs image deploy undeploy break-glass restore controlplane e2e
+.PHONY: help build demo run test bench lint certs image deploy undeploy break-glass restore controlplane e2e bench-cluster
 
 IMAGE ?= podgate:0.1.0
 # deploy/single-zone for clusters whose nodes carry no zone label.
@@ -30,7 +30,7 @@ bench: ## podgate beside a server that decides nothing, over TLS on loopback
 
 lint: ## format, clippy, documentation, dependency rules
 	$(CARGO) fmt --check
-	$(CARGO) clippy --locked --all-targets -- -D warnings
+	$(CARGO) clippy --locked --all-targets --all-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --document-private-items
 	$(CARGO) test --locked --test dependencies
 
@@ -58,3 +58,6 @@ controlplane: ## build kube-apiserver, etcd and kubectl for the end-to-end tests
 e2e: ## the end-to-end tests, on a control plane of their own
 	KUBEBUILDER_ASSETS=$$(tests/controlplane/build.sh) \
 		$(CARGO) test --locked --features e2e --test e2e -- --test-threads=1 --nocapture
+
+bench-cluster: ## what a create costs on a real API server: no policy, podgate, the built-in policies
+	KUBEBUILDER_ASSETS=$$(tests/controlplane/build.sh) $(CARGO) bench --locked --features e2e --bench cluster
