@@ -100,6 +100,8 @@ impl ControlPlane {
             format!("--kubeconfig={}", self.kubeconfig(Who::Admin).display()),
             format!("--service-account-private-key-file={}", self.path("service-accounts.key").display()),
             "--leader-elect=false".to_owned(),
+            // Nobody tells of the nodes' health here, and no daemon runs on one that is not well.
+            "--controllers=*,-node-lifecycle-controller".to_owned(),
             // Nodes are names here, without a kubelet that tells of their health.
             "--controllers=*,-node-lifecycle-controller".to_owned(),
             "--secure-port=0".to_owned(),
@@ -226,6 +228,8 @@ fn start_api_server(programs: &Path, folder: &Path, etcd_port: u16, port: u16, m
         "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
         "--authorization-mode=Node,RBAC".to_owned(),
         "--enable-admission-plugins=NodeRestriction".to_owned(),
+        // It marks every new node as not ready, until the node's kubelet says otherwise.
+        "--disable-admission-plugins=TaintNodesByCondition".to_owned(),
         "--allow-privileged=true".to_owned(),
     ];
     arguments.extend(more.iter().map(|&argument| argument.to_owned()));
