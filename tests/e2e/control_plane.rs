@@ -100,8 +100,6 @@ impl ControlPlane {
             format!("--kubeconfig={}", self.kubeconfig(Who::Admin).display()),
             format!("--service-account-private-key-file={}", self.path("service-accounts.key").display()),
             "--leader-elect=false".to_owned(),
-            // Nobody tells of the nodes' health here, and no daemon runs on one that is not well.
-            "--controllers=*,-node-lifecycle-controller".to_owned(),
             // Nodes are names here, without a kubelet that tells of their health.
             "--controllers=*,-node-lifecycle-controller".to_owned(),
             "--secure-port=0".to_owned(),
