@@ -2,13 +2,17 @@
 # Two stages; the image is nothing but the binary. Multi-arch: `docker buildx build --platform
 # linux/amd64,linux/arm64 .` builds each natively, for the target is the builder's own.
 FROM rust:1.95-bookworm AS builder
+ARG TARGETARCH
 WORKDIR /src
-COPY Cargo.toml Cargo.lock ./
-COPY src src
+# Only what .dockerignore lets in.
+COPY . .
 # Static, so that it runs on scratch. The target is named because static linking is for the binary
 # alone, not for the compiler's plugins.
 ENV RUSTFLAGS="-C target-feature=+crt-static"
-RUN target="$(rustc --print host-tuple)" \
+# Dependencies are downloaded and compiled once for each architecture, not for each change.
+RUN --mount=type=cache,target=/usr/local/cargo/registry \
+    --mount=type=cache,id=podgate-target-$TARGETARCH,target=/src/target \
+    target="$(rustc --print host-tuple)" \
     && cargo build --release --locked --bin podgate --target "$target" \
     && cp "target/$target/release/podgate" /podgate
 

@@ -52,11 +52,11 @@ break-glass: ## emergency exit: delete both webhook configurations
 restore: ## put the webhook configurations back
 	deploy/register.sh
 
-controlplane: ## build kube-apiserver, etcd and kubectl for the end-to-end tests
+controlplane: ## build kube-apiserver, its controllers, etcd and kubectl for the end-to-end tests
 	tests/controlplane/build.sh
 
 e2e: ## the end-to-end tests, on a control plane of their own
-	KUBEBUILDER_ASSETS=$$(tests/controlplane/build.sh) \
+	assets=$$(tests/controlplane/build.sh) && KUBEBUILDER_ASSETS=$$assets \
 		$(CARGO) test --locked --features e2e --test e2e -- --test-threads=1 --nocapture
 
 bench-cluster: ## what a create costs on a real API server: no policy, podgate, the built-in policies

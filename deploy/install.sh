@@ -11,8 +11,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 kustomization=${2:-$here}
 certs=$here/../certs
 
-kubectl apply -f "$here/base/namespace.yaml"
 if ! kubectl --namespace security-system get secret webhook-tls >/dev/null 2>&1; then
+    kubectl apply -f "$here/base/namespace.yaml"
     [ -f "$certs/tls.crt" ] || "$podgate" certs --dir "$certs"
     kubectl --namespace security-system create secret generic webhook-tls --type=kubernetes.io/tls \
         --from-file=tls.crt="$certs/tls.crt" --from-file=tls.key="$certs/tls.key" --from-file=ca.crt="$certs/ca.crt"

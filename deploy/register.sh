@@ -10,6 +10,15 @@ if [ -z "$ca" ]; then
     echo "the Secret security-system/webhook-tls has no ca.crt: kube-apiserver could not verify the server" >&2
     exit 1
 fi
-kubectl kustomize "$here/registration" |
-    awk -v ca="$ca" '{ print } /^- *clientConfig:$|^  clientConfig:$/ { print "    caBundle: " ca }' |
-    kubectl apply -f -
+# A webhook without its CA would refuse every pod: all of them have it, or nothing is applied.
+configurations=$(
+    kubectl kustomize "$here/registration" | awk -v ca="$ca" '
+        { print }
+        /clientConfig:/ { webhooks++ }
+        /^(- |  )clientConfig:$/ { print "    caBundle: " ca; authorities++ }
+        END { exit !webhooks || webhooks != authorities }'
+) || {
+    echo "cannot put the CA into every webhook of $here/registration: nothing was applied" >&2
+    exit 1
+}
+echo "$configurations" | kubectl apply -f -

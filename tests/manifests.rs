@@ -1,9 +1,10 @@
-//! What `deploy/` says, held to what podgate does and to what a cluster needs of it.
+//! What `deploy/` and the Dockerfile say, held to what podgate does and to what a cluster needs of it.
 
 #![allow(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::process::Command;
 
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, RuleWithOperations, ValidatingWebhookConfiguration,
@@ -245,5 +246,30 @@ fn the_validating_webhooks_see_what_is_stored() {
         assert!(webhook.client_config.ca_bundle.is_none());
         assert_eq!(webhook.match_conditions.map(|conditions| conditions.len()), Some(1));
         leaves_out_the_cluster_itself(webhook.namespace_selector);
+    }
+}
+
+/// Cargo wants the files of every target that Cargo.toml names, though the image needs only one.
+#[test]
+fn the_image_is_built_from_all_that_cargo_wants() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let context = tempfile::tempdir().expect("a temporary folder");
+    let ignored = std::fs::read_to_string(root.join(".dockerignore")).expect(".dockerignore");
+    for path in ignored.lines().filter_map(|line| line.strip_prefix('!')) {
+        let to = context.path().join(path);
+        std::fs::create_dir_all(to.parent().expect("it is in the context")).expect("the folder is writable");
+        let copied = Command::new("cp").arg("-R").args([root.join(path), to]).status().expect("cp runs");
+        assert!(copied.success(), "{path}");
+    }
+    let metadata = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--offline", "--format-version=1"])
+        .current_dir(&context)
+        .output()
+        .expect("cargo runs");
+    assert!(metadata.status.success(), "{}", String::from_utf8_lossy(&metadata.stderr));
+    let metadata: Value = serde_json::from_slice(&metadata.stdout).expect("JSON");
+    for target in metadata["packages"][0]["targets"].as_array().expect("targets") {
+        let file = target["src_path"].as_str().expect("a path");
+        assert!(Path::new(file).exists(), "Cargo.toml names {file}, which .dockerignore keeps out");
     }
 }

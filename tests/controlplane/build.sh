@@ -8,13 +8,13 @@ version=v1.37.2
 here=$(cd "$(dirname "$0")" && pwd)
 folder=${KUBEBUILDER_ASSETS:-$here/../../.cache/controlplane/$version}
 
-complete() {
+is_complete() {
     for program in etcd kube-apiserver kube-controller-manager kubectl; do
         [ -x "$1/$program" ] || return 1
     done
 }
 
-if complete "$folder"; then
+if is_complete "$folder"; then
     (cd "$folder" && pwd)
     exit
 fi

@@ -171,4 +171,8 @@ fn leaves_and_returns(cluster: &Bare) {
     eventually("nobody is asked", || cluster.create("free", "app").success.then_some(()));
     cluster.script("register.sh", &[]);
     cluster.until_in_force();
+    // What `make undeploy` does.
+    cluster.script("break-glass.sh", &[]);
+    cluster.plane.must(&["delete", "-k", cluster.deploy.to_str().expect("the path is text")]);
+    assert!(!cluster.plane.kubectl(&["get", "namespace", NAMESPACE]).success);
 }
