@@ -13,7 +13,7 @@ use time::OffsetDateTime;
 
 use crate::admission::{Answer, Verdict, Webhook};
 
-/// The type of [`Metrics::text`].
+/// The content type of the text exposition format, in which `/metrics` answers.
 pub const CONTENT_TYPE: &str = prometheus::TEXT_FORMAT;
 
 /// From 5 µs, which a review may take, to 10 s, after which kube-apiserver has given up.
