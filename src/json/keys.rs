@@ -1,7 +1,6 @@
 //! The keys of one object, to notice one that comes twice.
 
 use std::collections::HashSet;
-use std::fmt;
 
 use smallvec::SmallVec;
 
@@ -10,6 +9,10 @@ use super::Text;
 /// More keys than any object of the Kubernetes API that podgate reads has; up to here comparing
 /// is cheaper than hashing, and beyond it a hash set keeps a hostile object's cost linear.
 const FEW: usize = 48;
+
+/// The most keys that an object may have: annotations, of which there can be most, may be 256 KiB
+/// in all (`k8s.io/apimachinery`, `TotalAnnotationSizeLimitB`).
+const COUNT_MAX: usize = 256 << 10;
 
 /// The keys seen so far in one object.
 #[derive(Default)]
@@ -24,35 +27,37 @@ impl<'de> Keys<'de> {
     /// Adds a key.
     ///
     /// # Errors
-    /// The key, when it was there already.
-    pub(super) fn insert(&mut self, key: Text<'de>) -> Result<(), RepeatedKey<'de>> {
+    /// When it was there already, or when there are too many.
+    pub(super) fn insert(&mut self, key: Text<'de>) -> Result<(), KeyError<'de>> {
         let bit = 1 << fingerprint(&key);
         let maybe_seen = self.fingerprints & bit != 0;
         self.fingerprints |= bit;
         if self.few.len() < FEW {
             if maybe_seen && self.few.contains(&key) {
-                return Err(RepeatedKey(key));
+                return Err(KeyError::Repeated(key));
             }
             self.few.push(key);
             return Ok(());
         }
         let many = self.many.get_or_insert_default();
         if maybe_seen && (self.few.contains(&key) || many.contains(&key)) {
-            return Err(RepeatedKey(key));
+            return Err(KeyError::Repeated(key));
+        }
+        if many.len() == COUNT_MAX - FEW {
+            return Err(KeyError::TooMany);
         }
         many.insert(key);
         Ok(())
     }
 }
 
-/// A key that an object has twice.
-#[derive(Debug)]
-pub(super) struct RepeatedKey<'de>(Text<'de>);
-
-impl fmt::Display for RepeatedKey<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "repeated key {:?}", &*self.0)
-    }
+/// What is wrong with the keys of an object.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum KeyError<'de> {
+    #[error("repeated key {:?}", &**.0)]
+    Repeated(Text<'de>),
+    #[error("an object of more than {COUNT_MAX} members")]
+    TooMany,
 }
 
 /// A number below 64 that spreads the field names of the Kubernetes API well enough.
@@ -88,5 +93,14 @@ mod tests {
                 assert!(again.is_err(), "key{repeated} of {count}");
             }
         }
+    }
+
+    #[test]
+    fn keys_have_an_end() {
+        let mut keys = Keys::default();
+        for index in 0..COUNT_MAX {
+            assert!(keys.insert(Text::from(index.to_string())).is_ok());
+        }
+        assert!(matches!(keys.insert(Text::from("one more")), Err(KeyError::TooMany)));
     }
 }

@@ -7,6 +7,7 @@
 
 mod any;
 mod keys;
+mod list;
 mod text;
 
 use std::fmt;
@@ -16,6 +17,7 @@ use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 
 pub use any::{Skipped, WithoutRepeatedKeys};
 use keys::Keys;
+use list::List;
 pub use text::Text;
 
 /// A JSON object of which podgate reads some members.
@@ -32,7 +34,7 @@ pub trait Members<'de>: Default {
 }
 
 /// An object, read member by member; `null` and every other type is an error, and so is a key
-/// that comes twice.
+/// that comes twice, or more of them than any object of the Kubernetes API can have.
 #[derive(Debug)]
 pub struct Object<T>(pub T);
 
@@ -77,16 +79,17 @@ pub fn optional_object<'de, T: Members<'de>, A: MapAccess<'de>>(map: &mut A) -> 
 /// an empty one.
 ///
 /// # Errors
-/// Another type than a list, or an element that is no such object.
+/// Another type than a list, an element that is no such object, or more than 10,000 of them.
 pub fn object_list<'de, T: Members<'de>, A: MapAccess<'de>>(map: &mut A) -> Result<Vec<T>, A::Error> {
-    let list = map.next_value::<Option<Vec<Object<T>>>>()?.unwrap_or_default();
+    let List(list) = map.next_value::<Option<List<Object<T>>>>()?.unwrap_or_default();
     Ok(list.into_iter().map(|Object(value)| value).collect())
 }
 
 /// Reads the value of a key that holds a list of strings, or `null`.
 ///
 /// # Errors
-/// Another type than a list, or an element that is no string.
+/// Another type than a list, an element that is no string, or more than 10,000 of them.
 pub fn text_list<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Vec<Text<'de>>, A::Error> {
-    Ok(map.next_value::<Option<_>>()?.unwrap_or_default())
+    let List(list) = map.next_value::<Option<_>>()?.unwrap_or_default();
+    Ok(list)
 }

@@ -1,4 +1,4 @@
-//! The body of a request: read within limits, or thrown away.
+//! Bodies within limits: a request's, read or thrown away, and an answer's.
 
 use std::sync::Arc;
 
@@ -26,9 +26,29 @@ impl Budget {
         Self(Arc::new(Semaphore::new(bytes.min(Semaphore::MAX_PERMITS))))
     }
 
+    /// An answer, which counts until the last of it has left for the client: some answers are
+    /// many times as long as their question, and some clients never take them.
+    pub(super) fn hold(&self, answer: Vec<u8>) -> Result<Bytes, Refusal> {
+        let share = self.take(answer.len())?;
+        Ok(Bytes::from_owner(Held { answer, _share: share }))
+    }
+
     fn take(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Refusal> {
         let bytes = u32::try_from(bytes).map_err(|_| Refusal::Busy)?;
         Arc::clone(&self.0).try_acquire_many_owned(bytes).map_err(|_| Refusal::Busy)
+    }
+}
+
+/// An answer in memory, with its share of the budget.
+#[derive(Debug)]
+struct Held {
+    answer: Vec<u8>,
+    _share: OwnedSemaphorePermit,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.answer
     }
 }
 

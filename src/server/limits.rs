@@ -32,7 +32,7 @@ pub struct Limits {
     pub admin_connections: usize,
     /// Bytes of one body.
     pub body_bytes: usize,
-    /// Bytes of all the bodies in memory.
+    /// Bytes of all the bodies in memory, those of requests and those of answers.
     pub bodies_bytes: usize,
     /// Bytes of a refused request that are read and thrown away.
     pub discard_bytes: usize,

@@ -71,14 +71,15 @@ impl Webhooks {
         let _in_flight = self.shared.metrics.in_flight();
         readable(request.headers())?;
         let received = body::read(request.body_mut(), &self.shared.limits, &self.budget).await?;
-        let answer = (self.admit)(webhook, received.as_ref());
+        let mut answer = (self.admit)(webhook, received.as_ref());
         drop(received);
+        let body = self.budget.hold(std::mem::take(&mut answer.body))?;
         self.shared.metrics.answered(webhook, &answer, started.elapsed());
         if let Some(event) = &answer.event {
             log(webhook, event);
         }
         let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        Ok(json(status, answer.body))
+        Ok(json(status, body))
     }
 }
 

@@ -122,6 +122,21 @@ async fn bodies_share_the_memory_there_is() {
 }
 
 #[tokio::test]
+async fn an_answer_counts_until_it_is_taken() {
+    let server = Running::start(|_| {}).await;
+    let mut first = server.connect().await;
+    send(&mut first, post("/mutate", "big")).await;
+    let mut status_line = [0; 12];
+    within(first.read_exact(&mut status_line)).await.expect("the answer has begun");
+    assert_eq!(&status_line, b"HTTP/1.1 200");
+    let status = async || ask(&mut server.connect().await, post("/mutate", "big")).await.status;
+    assert_eq!(status().await, 503, "no second answer of that size fits");
+    assert_eq!(ask(&mut server.connect().await, post("/mutate", "{}")).await.status, 200);
+    drop(first);
+    until("there is room again", async || status().await == 200).await;
+}
+
+#[tokio::test]
 async fn a_client_that_vanishes_leaves_nothing_behind() {
     let server = Running::start(|settings| settings.limits.bodies_bytes = 64 << 10).await;
     let mut first = server.connect().await;
