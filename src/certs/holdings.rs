@@ -132,7 +132,8 @@ impl Trusted {
 /// The authorities in PEM.
 pub(super) fn bundle<'a>(authorities: impl IntoIterator<Item = &'a Authority>) -> Vec<u8> {
     let config = EncodeConfig::new().set_line_ending(LineEnding::LF);
-    let pem = |authority: &Authority| pem::encode_config(&Pem::new("CERTIFICATE", authority.certificate.as_ref()), config);
+    let pem =
+        |authority: &Authority| pem::encode_config(&Pem::new("CERTIFICATE", authority.certificate.as_ref()), config);
     authorities.into_iter().map(pem).collect::<String>().into_bytes()
 }
 

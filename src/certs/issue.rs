@@ -116,11 +116,7 @@ fn authority_params(validity: Validity) -> CertificateParams {
     params
 }
 
-fn server_params(
-    names: Vec<String>,
-    common_name: &str,
-    validity: Validity,
-) -> Result<CertificateParams, rcgen::Error> {
+fn server_params(names: Vec<String>, common_name: &str, validity: Validity) -> Result<CertificateParams, rcgen::Error> {
     let mut params = CertificateParams::new(names)?;
     params.distinguished_name = named(common_name);
     params.is_ca = IsCa::ExplicitNoCa;

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 /// The authorities that clients trust, in PEM; what a caBundle is.
-pub const AUTHORITIES: &str = "ca.crt";
+pub(super) const AUTHORITIES: &str = "ca.crt";
 /// The key of the authority that signs.
-pub const AUTHORITY_KEY: &str = "ca.key";
+pub(super) const AUTHORITY_KEY: &str = "ca.key";
 /// The server's certificate (v1.Secret of type kubernetes.io/tls, `TLSCertKey`).
-pub const CERTIFICATE: &str = "tls.crt";
+pub(super) const CERTIFICATE: &str = "tls.crt";
 /// The server's key (v1.Secret of type kubernetes.io/tls, `TLSPrivateKeyKey`).
-pub const KEY: &str = "tls.key";
+pub(super) const KEY: &str = "tls.key";
 
 /// The `data` of the Secret, as far as podgate reads and writes it. All in PEM (RFC 7468); what is
 /// missing is empty.

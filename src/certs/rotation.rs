@@ -75,7 +75,9 @@ pub enum Registration {
 }
 
 impl Registration {
-    fn has(&self, bundle: &[u8]) -> bool {
+    /// Whether nobody who asks podgate lacks the bundle.
+    #[must_use]
+    pub fn has(&self, bundle: &[u8]) -> bool {
         match self {
             Self::Unknown => false,
             Self::Absent => true,
@@ -184,10 +186,9 @@ impl Rotation {
             (Change::Begin, _) | (_, None) => self.everything(now),
             (Change::AddAuthority, Some(holdings)) => self.add_authority(&holdings, now),
             (Change::RenewLeaf, Some(holdings)) => self.renew_leaf(holdings, now),
-            (Change::DropOldAuthorities, Some(holdings)) => Ok(Material {
-                authorities: bundle(holdings.signer.as_ref()),
-                ..holdings.material
-            }),
+            (Change::DropOldAuthorities, Some(holdings)) => {
+                Ok(Material { authorities: bundle(holdings.signer.as_ref()), ..holdings.material })
+            }
         }
     }
 
@@ -227,7 +228,8 @@ impl Rotation {
         let Some(server) = holdings.server.as_ref().filter(|server| now < server.validity().due()) else {
             return self.may_show(signer, holdings, now).then_some(Change::RenewLeaf);
         };
-        let is_over = holdings.authorities.len() > 1 && server.issuer.is(signer) && now >= server.validity().established();
+        let is_over =
+            holdings.authorities.len() > 1 && server.issuer.is(signer) && now >= server.validity().established();
         is_over.then_some(Change::DropOldAuthorities)
     }
 

@@ -1,5 +1,6 @@
 //! The command line: one file a command.
 
+mod certificate;
 mod certs;
 mod config;
 mod duration;
