@@ -62,7 +62,7 @@ impl Authority {
     }
 
     /// Whether it signed the certificate, for the Service, at a time when both were valid.
-    fn signed(&self, server: &ServerCertificate) -> bool {
+    pub(super) fn signed(&self, server: &ServerCertificate) -> bool {
         let Some((first, intermediates)) = server.chain().split_first() else { return false };
         let Ok(parsed) = ParsedCertificate::try_from(first) else { return false };
         let mut roots = RootCertStore::empty();

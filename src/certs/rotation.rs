@@ -296,3 +296,6 @@ impl Rotation {
 fn is_of_use(holdings: &Holdings, now: OffsetDateTime) -> bool {
     holdings.signer.as_ref().is_some_and(|signer| !signer.validity.has_ended(now)) || holdings.serves(now)
 }
+
+#[cfg(test)]
+mod tests;
