@@ -23,7 +23,7 @@ use super::validity::Validity;
 pub(super) struct Authority {
     pub(super) certificate: CertificateDer<'static>,
     pub(super) validity: Validity,
-    /// SubjectPublicKeyInfo (RFC 5280, section 4.1.2.7), in DER.
+    /// `SubjectPublicKeyInfo` (RFC 5280, section 4.1.2.7), in DER.
     public_key: Vec<u8>,
 }
 
@@ -101,7 +101,7 @@ impl Holdings {
         Self { material: material.clone(), authorities, signer, server }
     }
 
-    /// What every caBundle (admissionregistration.k8s.io/v1 WebhookClientConfig) has to be.
+    /// What every caBundle (admissionregistration.k8s.io/v1 `WebhookClientConfig`) has to be.
     pub(super) fn bundle(&self) -> Vec<u8> {
         bundle(&self.authorities)
     }

@@ -17,25 +17,27 @@ use crate::server::Control;
 #[derive(Debug, Args)]
 pub(super) struct CertificateArguments {
     /// The server's certificate and its chain, in PEM; one for localhost is made without it
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
-    tls_cert: Option<PathBuf>,
+    #[arg(id = "tls_cert", long = "tls-cert", value_name = "FILE", requires = "tls_key")]
+    certificate: Option<PathBuf>,
     /// The key of that certificate, in PEM
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    tls_key: Option<PathBuf>,
+    #[arg(id = "tls_key", long = "tls-key", value_name = "FILE", requires = "tls_cert")]
+    key: Option<PathBuf>,
     /// The Secret in which podgate makes, shares and renews its certificate itself; it also keeps the
     /// caBundle of its webhook configurations right
-    #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "tls_cert")]
-    tls_secret: Option<SecretName>,
+    #[arg(id = "tls_secret", long = "tls-secret", value_name = "NAMESPACE/NAME", conflicts_with = "tls_cert")]
+    secret: Option<SecretName>,
     /// How long a certificate in that Secret lives; it is renewed after two thirds of that
     #[arg(
-        long, value_name = "DURATION", requires = "tls_secret", default_value = "90d", value_parser = duration::parse
+        long = "tls-leaf-lifetime", value_name = "DURATION", requires = "tls_secret", default_value = "90d",
+        value_parser = duration::parse
     )]
-    tls_leaf_lifetime: Duration,
+    leaf_lifetime: Duration,
     /// How long the authority in that Secret lives; at least three times as long
     #[arg(
-        long, value_name = "DURATION", requires = "tls_secret", default_value = "365d", value_parser = duration::parse
+        long = "tls-ca-lifetime", value_name = "DURATION", requires = "tls_secret", default_value = "365d",
+        value_parser = duration::parse
     )]
-    tls_ca_lifetime: Duration,
+    authority_lifetime: Duration,
 }
 
 /// Where the certificate comes from.
@@ -59,13 +61,13 @@ pub(super) enum SourceError {
 
 impl CertificateArguments {
     pub(super) fn source(&self) -> Result<Source, SourceError> {
-        if let Some((certificate, key)) = self.tls_cert.clone().zip(self.tls_key.clone()) {
+        if let Some((certificate, key)) = self.certificate.clone().zip(self.key.clone()) {
             return Ok(Source::Files(CertificateFiles::new(certificate, key)));
         }
-        let Some(secret) = self.tls_secret.clone() else { return Ok(Source::Memory) };
+        let Some(secret) = self.secret.clone() else { return Ok(Source::Memory) };
         // What is too long for a date is too long for a certificate.
         let lifetime = |duration: Duration| time::Duration::try_from(duration).map_err(|_| LifetimesError);
-        let lifetimes = Lifetimes::new(lifetime(self.tls_ca_lifetime)?, lifetime(self.tls_leaf_lifetime)?)?;
+        let lifetimes = Lifetimes::new(lifetime(self.authority_lifetime)?, lifetime(self.leaf_lifetime)?)?;
         Ok(Source::Secret(secret, lifetimes))
     }
 }

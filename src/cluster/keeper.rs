@@ -1,6 +1,7 @@
 //! Keeps the Secret and the caBundles as [`Rotation`] says, for as long as the server runs.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -197,9 +198,9 @@ impl<L: Listener> Keeper<L> {
         self.listener.failed(operation, error);
         self.said.retain(|_, when| when.elapsed() < REPEAT_AFTER);
         let reason = error.to_string();
-        if !self.said.contains_key(&reason) {
-            error!(reason, "cannot keep the certificate fresh; what is served does not change");
-            self.said.insert(reason, Instant::now());
+        if let Entry::Vacant(new) = self.said.entry(reason) {
+            error!(reason = new.key(), "cannot keep the certificate fresh; what is served does not change");
+            new.insert(Instant::now());
         }
         Look::Failed
     }

@@ -22,7 +22,7 @@ pub use self::secret::{SecretName, SecretNameError};
 /// Why there is no API server to talk to.
 #[derive(Debug, Error)]
 pub enum ConnectError {
-    /// Neither a kubeconfig nor a ServiceAccount's token.
+    /// Neither a kubeconfig nor the token of a ServiceAccount.
     #[error(
         "cannot tell where the API server is: {0}; in a pod, set automountServiceAccountToken: true, elsewhere KUBECONFIG"
     )]

@@ -4,6 +4,7 @@
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
+use super::Change::{AddAuthority, Begin, DropOldAuthorities, RenewLeaf, Restore};
 use super::*;
 use crate::certs;
 
@@ -143,7 +144,7 @@ fn authorities(bundle: &[u8]) -> Vec<Authority> {
 fn from_nothing_one_write_is_enough() {
     let (mut world, mut replicas) = (World::new(), [Replica::new(), Replica::new(), Replica::new()]);
     world.settle(&mut replicas);
-    assert_eq!(world.changes, [Change::Begin]);
+    assert_eq!(world.changes, [Begin]);
     assert!(world.is_in_order(&replicas));
     assert_eq!(world.bundles(), vec![world.material().authorities.clone(); 3]);
 }
@@ -152,7 +153,7 @@ fn from_nothing_one_write_is_enough() {
 fn of_two_that_write_at_once_the_second_takes_what_the_first_wrote() {
     let (mut world, mut first, mut second) = (World::new(), Replica::new(), Replica::new());
     let (of_first, of_second) = (first.decide(&world), second.decide(&world));
-    assert_eq!((of_first.write, of_second.write), (Some(Change::Begin), Some(Change::Begin)));
+    assert_eq!((of_first.write, of_second.write), (Some(Begin), Some(Begin)));
     first.finish(of_first, 0, &mut world);
     second.finish(of_second, 0, &mut world);
     assert_eq!((world.version, second.shown.is_none()), (1, true));
@@ -204,7 +205,6 @@ fn years_pass_and_no_api_server_ever_distrusts_a_replica() {
         }
         assert!(world.holdings().authorities.len() <= 2);
     }
-    use Change::{AddAuthority, Begin, DropOldAuthorities, RenewLeaf};
     assert_eq!(world.changes[0], Begin);
     // The first authority is due after 243 days, the leaf that comes next is of the second.
     assert_eq!(
@@ -235,7 +235,7 @@ fn both_due() -> (World, Replica) {
 fn the_leaf_of_a_new_authority_waits_until_it_is_published_for_a_minute() {
     let (mut world, mut replica) = both_due();
     replica.look(&mut world);
-    assert_eq!(world.changes, [Change::AddAuthority]);
+    assert_eq!(world.changes, [AddAuthority]);
     let both = world.holdings().authorities;
     assert_eq!(both.len(), 2);
     assert!(world.holdings().server.unwrap().issuer.is(&both[1]) && world.holdings().signer.unwrap().is(&both[0]));
@@ -253,7 +253,7 @@ fn the_leaf_of_a_new_authority_waits_until_it_is_published_for_a_minute() {
         replica.look(&mut world);
         world.now += Duration::minutes(1);
     }
-    assert_eq!(world.changes, [Change::AddAuthority]);
+    assert_eq!(world.changes, [AddAuthority]);
 
     world.registrations[0] = Registration::Absent;
     replica.look(&mut world);
@@ -261,10 +261,10 @@ fn the_leaf_of_a_new_authority_waits_until_it_is_published_for_a_minute() {
     assert_eq!(wake, world.now + Duration::minutes(1));
     world.now = wake - Duration::SECOND;
     replica.look(&mut world);
-    assert_eq!(world.changes, [Change::AddAuthority]);
+    assert_eq!(world.changes, [AddAuthority]);
     world.now = wake;
     replica.look(&mut world);
-    assert_eq!(world.changes, [Change::AddAuthority, Change::RenewLeaf]);
+    assert_eq!(world.changes, [AddAuthority, RenewLeaf]);
     assert!(world.holdings().server.unwrap().issuer.is(&both[0]));
     replica.look(&mut world);
     assert!(replica.is_trusted_by(&world.bundles()[0], world.now));
@@ -275,10 +275,10 @@ fn a_leaf_that_ends_is_renewed_whoever_trusts_the_new_authority() {
     let (mut world, mut replica) = both_due();
     world.registrations[0] = Registration::Unknown;
     world.settle(std::slice::from_mut(&mut replica));
-    assert_eq!(world.changes, [Change::AddAuthority]);
+    assert_eq!(world.changes, [AddAuthority]);
     world.now = world.holdings().server.unwrap().validity().ends - Duration::seconds(30);
     replica.look(&mut world);
-    assert_eq!(world.changes, [Change::AddAuthority, Change::RenewLeaf]);
+    assert_eq!(world.changes, [AddAuthority, RenewLeaf]);
 }
 
 #[test]
@@ -288,7 +288,7 @@ fn the_old_authority_stays_until_a_third_of_the_new_leafs_life() {
         replica.look(&mut world);
         world.now += Duration::minutes(1);
     }
-    assert_eq!(world.changes, [Change::AddAuthority, Change::RenewLeaf]);
+    assert_eq!(world.changes, [AddAuthority, RenewLeaf]);
     let established = world.holdings().server.unwrap().validity().established();
     assert!(established - world.now > 29 * DAY);
     world.now = established - Duration::SECOND;
@@ -296,10 +296,13 @@ fn the_old_authority_stays_until_a_third_of_the_new_leafs_life() {
     assert_eq!(world.changes.len(), 2);
     world.now = established;
     world.settle(std::slice::from_mut(&mut replica));
-    assert_eq!(world.changes[2..], [Change::DropOldAuthorities]);
+    assert_eq!(world.changes[2..], [DropOldAuthorities]);
     assert_eq!(authorities(&world.bundles()[0]).len(), 1);
     assert!(replica.is_trusted_by(&world.bundles()[0], world.now));
 }
+
+/// A name, what is done to the Secret, and what is done about it.
+type Corruption<'c> = (&'static str, &'c dyn Fn(&mut Material), Change);
 
 /// What can be wrong with a Secret, and what a replica that knows nothing makes of it.
 #[test]
@@ -307,25 +310,25 @@ fn what_is_left_of_a_corrupted_secret_is_kept() {
     let other = begun().0.secret.unwrap();
     let foreign = rcgen::generate_simple_self_signed(vec!["example.com".to_owned()]).unwrap();
     let junk = || b"junk".to_vec();
-    let cases: [(&str, &dyn Fn(&mut Material), Change); 12] = [
-        ("nothing in it", &|material| *material = Material::default(), Change::Begin),
-        ("no authority", &|material| material.authorities.clear(), Change::Begin),
-        ("junk for an authority", &|material| material.authorities = junk(), Change::Begin),
-        ("another authority", &|material| material.authorities.clone_from(&other.authorities), Change::Begin),
-        ("no authority key", &|material| material.authority_key.clear(), Change::AddAuthority),
-        ("junk for an authority key", &|material| material.authority_key = junk(), Change::AddAuthority),
-        ("another's key", &|material| material.authority_key.clone_from(&other.authority_key), Change::AddAuthority),
-        ("no certificate", &|material| material.certificate.clear(), Change::RenewLeaf),
-        ("half a certificate", &|material| material.certificate.truncate(200), Change::RenewLeaf),
-        ("another's certificate", &|material| material.certificate.clone_from(&other.certificate), Change::RenewLeaf),
-        ("the key of another", &|material| material.key.clone_from(&other.key), Change::RenewLeaf),
+    let cases: [Corruption<'_>; 12] = [
+        ("nothing in it", &|material| *material = Material::default(), Begin),
+        ("no authority", &|material| material.authorities.clear(), Begin),
+        ("junk for an authority", &|material| material.authorities = junk(), Begin),
+        ("another authority", &|material| material.authorities.clone_from(&other.authorities), Begin),
+        ("no authority key", &|material| material.authority_key.clear(), AddAuthority),
+        ("junk for an authority key", &|material| material.authority_key = junk(), AddAuthority),
+        ("another's key", &|material| material.authority_key.clone_from(&other.authority_key), AddAuthority),
+        ("no certificate", &|material| material.certificate.clear(), RenewLeaf),
+        ("half a certificate", &|material| material.certificate.truncate(200), RenewLeaf),
+        ("another's certificate", &|material| material.certificate.clone_from(&other.certificate), RenewLeaf),
+        ("the key of another", &|material| material.key.clone_from(&other.key), RenewLeaf),
         (
             "a certificate of nobody",
             &|material| {
                 material.certificate = foreign.cert.pem().into();
                 material.key = foreign.signing_key.serialize_pem().into();
             },
-            Change::RenewLeaf,
+            RenewLeaf,
         ),
     ];
     for (name, corrupt, change) in cases {
@@ -346,7 +349,7 @@ fn a_secret_that_is_gone_or_junk_is_put_back() {
         let before = world.secret.clone();
         world.write(lost);
         world.settle(std::slice::from_mut(&mut replica));
-        assert_eq!(world.changes, [Change::Restore]);
+        assert_eq!(world.changes, [Restore]);
         assert_eq!(world.secret, before);
         assert!(world.is_in_order(&[replica]));
     }
@@ -358,7 +361,7 @@ fn what_has_ended_is_not_put_back() {
     world.write(None);
     world.now += 91 * DAY;
     world.settle(std::slice::from_mut(&mut replica));
-    assert_eq!(world.changes, [Change::Begin]);
+    assert_eq!(world.changes, [Begin]);
     assert!(world.is_in_order(&[replica]));
 }
 
@@ -370,10 +373,10 @@ fn a_lost_leaf_of_a_new_authority_waits_while_the_old_one_is_shown() {
     world.version += 1;
     replica.look(&mut world);
     replica.look(&mut world);
-    assert_eq!(world.changes, [Change::AddAuthority]);
+    assert_eq!(world.changes, [AddAuthority]);
     world.now += Duration::minutes(1);
     world.settle(std::slice::from_mut(&mut replica));
-    assert_eq!(world.changes, [Change::AddAuthority, Change::RenewLeaf]);
+    assert_eq!(world.changes, [AddAuthority, RenewLeaf]);
     assert!(world.is_in_order(&[replica]));
 }
 
@@ -393,7 +396,7 @@ fn a_certificate_that_somebody_else_made_is_taken_over() {
     world.registrations[0] = Registration::Present(vec![before.bundle()]);
     let mut replica = Replica::new();
     world.settle(std::slice::from_mut(&mut replica));
-    assert_eq!(world.changes, [Change::AddAuthority]);
+    assert_eq!(world.changes, [AddAuthority]);
     assert_eq!(world.holdings().material.certificate, before.material.certificate);
     assert!(world.is_in_order(&[replica]));
 }
@@ -404,7 +407,7 @@ fn a_clock_that_is_ahead_does_not_make_the_others_show_what_is_not_valid_yet() {
     let mut replicas = [first, Replica::ahead(61 * DAY), Replica::ahead(-DAY)];
     world.settle(&mut replicas);
     // It renewed what is due by its clock, once, and nobody undoes that.
-    assert_eq!(world.changes, [Change::RenewLeaf]);
+    assert_eq!(world.changes, [RenewLeaf]);
     world.now += Duration::minutes(1);
     assert!(replicas[0].is_trusted_by(&world.bundles()[0], world.now));
     let starts = world.holdings().server.unwrap().validity().starts;
