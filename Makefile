@@ -7,7 +7,8 @@ PODGATE = target/release/podgate
 .PHONY: help build demo run test bench lint certs image deploy undeploy break-glass restore controlplane e2e bench-cluster
 
 IMAGE ?= podgate:0.1.0
-# deploy/single-zone for clusters whose nodes carry no zone label.
+# deploy/single-zone for clusters whose nodes carry no zone label, deploy/cert-manager for those that
+# run cert-manager.
 KUSTOMIZATION ?= deploy
 
 help: ## list the targets
@@ -40,8 +41,8 @@ certs: build ## a CA and a server certificate in certs/
 image: ## the container image; IMAGE names it
 	docker build --tag $(IMAGE) .
 
-deploy: build ## install on the cluster that kubectl points at; KUSTOMIZATION=deploy/single-zone without zones
-	deploy/install.sh $(PODGATE) $(KUSTOMIZATION)
+deploy: ## install on the cluster that kubectl points at; KUSTOMIZATION=deploy/single-zone without zones
+	deploy/install.sh $(KUSTOMIZATION)
 
 undeploy: break-glass ## remove from the cluster
 	kubectl delete --ignore-not-found -k $(KUSTOMIZATION)
@@ -50,7 +51,7 @@ break-glass: ## emergency exit: delete both webhook configurations
 	deploy/break-glass.sh
 
 restore: ## put the webhook configurations back
-	deploy/register.sh
+	deploy/register.sh $(wildcard $(KUSTOMIZATION)/registration)
 
 controlplane: ## build kube-apiserver, its controllers, etcd and kubectl for the end-to-end tests
 	tests/controlplane/build.sh

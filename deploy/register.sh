@@ -1,9 +1,12 @@
 #!/bin/sh
-# Applies the webhook configurations with the CA of the certificate that the server has. From then
-# on every new pod goes through podgate. To undo it at once: deploy/break-glass.sh.
+# Applies the webhook configurations with the CA of the certificate that the server has: applied
+# without, every pod would be refused until podgate has put it in. From then on every new pod goes
+# through podgate. To undo it at once: deploy/break-glass.sh.
+#
+#   deploy/register.sh [REGISTRATION]     deploy/registration by default
 set -eu
 
-here=$(cd "$(dirname "$0")" && pwd)
+registration=${1:-$(dirname "$0")/registration}
 
 ca=$(kubectl --namespace security-system get secret webhook-tls --output 'jsonpath={.data.ca\.crt}')
 if [ -z "$ca" ]; then
@@ -12,13 +15,13 @@ if [ -z "$ca" ]; then
 fi
 # A webhook without its CA would refuse every pod: all of them have it, or nothing is applied.
 configurations=$(
-    kubectl kustomize "$here/registration" | awk -v ca="$ca" '
+    kubectl kustomize "$registration" | awk -v ca="$ca" '
         { print }
         /clientConfig:/ { webhooks++ }
         /^(- |  )clientConfig:$/ { print "    caBundle: " ca; authorities++ }
         END { exit !webhooks || webhooks != authorities }'
 ) || {
-    echo "cannot put the CA into every webhook of $here/registration: nothing was applied" >&2
+    echo "cannot put the CA into every webhook of $registration: nothing was applied" >&2
     exit 1
 }
 echo "$configurations" | kubectl apply -f -

@@ -8,6 +8,7 @@
 pub mod admission;
 pub mod certs;
 pub mod cli;
+pub mod cluster;
 pub mod config;
 pub mod json;
 pub mod metrics;

@@ -12,6 +12,7 @@ use prometheus::{
 use time::OffsetDateTime;
 
 use crate::admission::{Answer, Verdict, Webhook};
+use crate::cluster::Operation;
 
 /// The content type of the text exposition format, in which `/metrics` answers.
 pub const CONTENT_TYPE: &str = prometheus::TEXT_FORMAT;
@@ -49,6 +50,7 @@ pub struct Metrics {
     handshake_failures: IntCounterVec,
     refused: IntCounterVec,
     certificate_expiry: IntGauge,
+    cluster_errors: IntCounterVec,
     reloads: IntCounterVec,
     reload_successful: IntGaugeVec,
     reload_success_timestamp: IntGaugeVec,
@@ -57,7 +59,7 @@ pub struct Metrics {
 /// A file that is read again when it changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReloadedFile {
-    /// Of `--tls-cert` and `--tls-key`.
+    /// Of `--tls-cert` and `--tls-key`, or the Secret of `--tls-secret`.
     Certificate,
     /// Of `--config`.
     Configuration,
@@ -136,6 +138,15 @@ impl Metrics {
             reload_successful.with_label_values(&[file.name()]).set(1);
             reload_success_timestamp.with_label_values(&[file.name()]).set(OffsetDateTime::now_utc().unix_timestamp());
         }
+        let cluster_errors = counters(
+            to,
+            "podgate_cluster_errors_total",
+            "Requests to the API server that failed, while keeping the certificate fresh.",
+            &["operation"],
+        );
+        for operation in Operation::ALL {
+            cluster_errors.with_label_values(&[operation.name()]);
+        }
         #[cfg(target_os = "linux")]
         process(to);
         Self {
@@ -178,6 +189,7 @@ impl Metrics {
                 "podgate_certificate_expiry_timestamp_seconds",
                 "When the server's certificate expires, in seconds since 1970.",
             ),
+            cluster_errors,
             reloads: counters(
                 to,
                 "podgate_reloads_total",
@@ -258,6 +270,11 @@ impl Metrics {
     /// The certificate in use expires at `time`.
     pub(crate) fn certificate_expires(&self, time: OffsetDateTime) {
         self.certificate_expiry.set(time.unix_timestamp());
+    }
+
+    /// Counts a request to the API server that failed.
+    pub(crate) fn cluster_error(&self, operation: Operation) {
+        self.cluster_errors.with_label_values(&[operation.name()]).inc();
     }
 
     /// All metrics in Prometheus' text format.

@@ -85,6 +85,59 @@ fn the_server_is_called_with_options_that_it_has() {
     assert!(parsed.is_ok(), "{parsed:?}");
 }
 
+/// The rules of all roles of a file, one line for each: groups, resources, names, verbs.
+fn roles() -> Vec<String> {
+    let documents: Vec<Value> = read("base/rbac.yaml");
+    let join = |list: &Value| {
+        let words = list.as_array().into_iter().flatten().map(|word| word.as_str().unwrap_or_default());
+        words.collect::<Vec<_>>().join(",")
+    };
+    let rules = documents.iter().flat_map(|document| document["rules"].as_array().cloned().unwrap_or_default());
+    rules
+        .map(|rule| {
+            let [groups, resources, names, verbs] =
+                ["apiGroups", "resources", "resourceNames", "verbs"].map(|key| join(&rule[key]));
+            format!("{groups} {resources} {names}: {verbs}")
+        })
+        .collect()
+}
+
+#[test]
+fn podgate_may_ask_for_its_secret_and_its_configurations_and_nothing_else() {
+    assert_eq!(
+        roles(),
+        [
+            " secrets webhook-tls: get,watch,create,patch,update",
+            "admissionregistration.k8s.io mutatingwebhookconfigurations pod-security-mutator: get,watch,patch",
+            "admissionregistration.k8s.io validatingwebhookconfigurations pod-security-validator: get,watch,patch",
+        ]
+    );
+    let pod = pod();
+    assert_eq!(pod.service_account_name.as_deref(), Some("podgate"));
+    assert_eq!(pod.automount_service_account_token, Some(true));
+    let arguments = pod.containers[0].args.clone().expect("there are arguments");
+    assert!(arguments.contains(&"--tls-secret=security-system/webhook-tls".to_owned()));
+}
+
+/// The patches of the overlay count on where things are.
+#[test]
+fn with_cert_manager_the_server_reads_files_and_its_own_pods_do_not_wait() {
+    let arguments = pod().containers[0].args.clone().expect("there are arguments");
+    assert_eq!(arguments[2], "--tls-secret=security-system/webhook-tls");
+    let overlay = text("cert-manager/kustomization.yaml");
+    assert!(overlay.contains("--tls-cert=/etc/podgate/tls/tls.crt") && overlay.contains("mountPath: /etc/podgate/tls"));
+    let names: Vec<Value> = read("base/rbac.yaml");
+    assert_eq!(overlay.matches("$patch: delete").count(), names.len());
+    let certificates: Vec<Value> = read("cert-manager/certificates.yaml");
+    let leaf = certificates.last().expect("a certificate");
+    assert_eq!(leaf["spec"]["secretName"], "webhook-tls");
+    assert_eq!(leaf["spec"]["dnsNames"], json!(podgate::certs::SERVICE_NAMES));
+    let registration = text("cert-manager/registration/kustomization.yaml");
+    assert!(registration.contains("cert-manager.io/inject-ca-from: security-system/webhook-tls"));
+    // Once for the first webhook of both, once for the second of the validating one.
+    assert_eq!(registration.matches("value: cert-manager\n").count(), 2);
+}
+
 #[test]
 fn the_deployment_stays_up() {
     let deployment: Deployment = one("base/deployment.yaml");

@@ -94,7 +94,7 @@ impl Tally {
 /// Points podgate at its namespace and the built-in policies at theirs, and waits until both judge.
 fn install(plane: &ControlPlane, replica: &Replica, authority: &std::path::Path) {
     let selector = |way: &str| json!({"matchLabels": {"kubernetes.io/metadata.name": way}});
-    for mut document in registration::documents(replica.addr, authority) {
+    for mut document in registration::documents(replica.addr, Some(authority)) {
         for webhook in document["webhooks"].as_array_mut().expect("there are webhooks") {
             webhook["namespaceSelector"] = selector("podgate");
         }

@@ -9,6 +9,8 @@ use rustls::pki_types::ServerName;
 use thiserror::Error;
 use time::{Duration, OffsetDateTime};
 
+use super::validity::Validity;
+
 /// The names that reach the server in a cluster: as other namespaces call the Service, as
 /// kube-apiserver does, and in full.
 pub const SERVICE_NAMES: [&str; 4] = [
@@ -21,8 +23,6 @@ pub const SERVICE_NAMES: [&str; 4] = [
 /// The names of the machine itself, for trying things out.
 const LOCAL_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
-/// How long before now a certificate is valid, for clocks that are late.
-const BACKDATED: Duration = Duration::hours(1);
 const AUTHORITY_LIFETIME: Duration = Duration::days(3650);
 const SERVER_LIFETIME: Duration = Duration::days(365);
 
@@ -66,40 +66,64 @@ pub fn issue(hosts: &[String]) -> Result<Issued, IssueError> {
             names.push(host.clone());
         }
     }
-    let authority_key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
-    let authority_params = authority_params();
-    let authority = authority_params.self_signed(&authority_key)?;
+    let now = OffsetDateTime::now_utc();
+    let (authority, signer) = authority(Validity::from(now, AUTHORITY_LIFETIME))?;
+    let (certificate, key) = server(names, &signer, Validity::from(now, SERVER_LIFETIME))?;
+    Ok(Issued { authority, certificate, key: key.serialize_pem() })
+}
+
+/// Makes an authority: its certificate in PEM, and what signs for it.
+pub(super) fn authority(validity: Validity) -> Result<(String, Issuer<'static, KeyPair>), rcgen::Error> {
     let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
-    let certificate = server_params(names, SERVICE_NAMES[0])?
-        .signed_by(&key, &Issuer::from_params(&authority_params, &authority_key))?;
-    Ok(Issued { authority: authority.pem(), certificate: certificate.pem(), key: key.serialize_pem() })
+    let params = authority_params(validity);
+    let certificate = params.self_signed(&key)?;
+    Ok((certificate.pem(), Issuer::new(params, key)))
+}
+
+/// Makes a server certificate for [`SERVICE_NAMES`] and localhost: in PEM, and its key.
+pub(super) fn server_for_the_service(
+    signer: &Issuer<'_, KeyPair>,
+    validity: Validity,
+) -> Result<(String, KeyPair), rcgen::Error> {
+    server(SERVICE_NAMES.iter().chain(&LOCAL_NAMES).map(|&name| name.to_owned()).collect(), signer, validity)
+}
+
+fn server(
+    names: Vec<String>,
+    signer: &Issuer<'_, KeyPair>,
+    validity: Validity,
+) -> Result<(String, KeyPair), rcgen::Error> {
+    let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
+    let certificate = server_params(names, SERVICE_NAMES[0], validity)?.signed_by(&key, signer)?;
+    Ok((certificate.pem(), key))
 }
 
 /// A certificate for localhost that signs itself, with its key.
 pub(super) fn for_localhost() -> Result<(Certificate, KeyPair), rcgen::Error> {
     let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
     let names: Vec<String> = LOCAL_NAMES.map(str::to_owned).into();
-    let certificate = server_params(names, LOCAL_NAMES[0])?.self_signed(&key)?;
+    let validity = Validity::from(OffsetDateTime::now_utc(), SERVER_LIFETIME);
+    let certificate = server_params(names, LOCAL_NAMES[0], validity)?.self_signed(&key)?;
     Ok((certificate, key))
 }
 
-fn authority_params() -> CertificateParams {
+fn authority_params(validity: Validity) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name = named("podgate CA");
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    valid_for(&mut params, AUTHORITY_LIFETIME);
+    (params.not_before, params.not_after) = (validity.starts, validity.ends);
     params
 }
 
-fn server_params(names: Vec<String>, common_name: &str) -> Result<CertificateParams, rcgen::Error> {
+fn server_params(names: Vec<String>, common_name: &str, validity: Validity) -> Result<CertificateParams, rcgen::Error> {
     let mut params = CertificateParams::new(names)?;
     params.distinguished_name = named(common_name);
     params.is_ca = IsCa::ExplicitNoCa;
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     params.use_authority_key_identifier_extension = true;
-    valid_for(&mut params, SERVER_LIFETIME);
+    (params.not_before, params.not_after) = (validity.starts, validity.ends);
     Ok(params)
 }
 
@@ -107,10 +131,4 @@ fn named(common_name: &str) -> DistinguishedName {
     let mut name = DistinguishedName::new();
     name.push(DnType::CommonName, common_name);
     name
-}
-
-fn valid_for(params: &mut CertificateParams, lifetime: Duration) {
-    let now = OffsetDateTime::now_utc();
-    params.not_before = now - BACKDATED;
-    params.not_after = now + lifetime;
 }

@@ -13,6 +13,7 @@ use thiserror::Error;
 use time::OffsetDateTime;
 
 use super::issue::for_localhost;
+use super::validity::Validity;
 
 /// Why a certificate or its key cannot be used.
 #[derive(Debug, Error)]
@@ -89,7 +90,7 @@ pub enum CertificateError {
 #[derive(Debug, Clone)]
 pub struct ServerCertificate {
     certified: Arc<CertifiedKey>,
-    expires: OffsetDateTime,
+    validity: Validity,
 }
 
 impl ServerCertificate {
@@ -112,10 +113,20 @@ impl ServerCertificate {
     ///
     /// Where a file cannot be read, does not hold what it should, or the two are not a pair.
     pub fn from_files(certificate: &Path, key: &Path) -> Result<Self, CertificateError> {
-        let chain = CertificateDer::pem_slice_iter(&read(certificate)?)
+        Self::from_pem(&read(certificate)?, &read(key)?, certificate, key)
+    }
+
+    /// The same of what is in memory; `certificate` and `key` are what errors call the two.
+    pub(super) fn from_pem(
+        chain: &[u8],
+        private_key: &[u8],
+        certificate: &Path,
+        key: &Path,
+    ) -> Result<Self, CertificateError> {
+        let chain = CertificateDer::pem_slice_iter(chain)
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| CertificateError::Pem { file: certificate.to_owned(), error })?;
-        let private_key = match PrivateKeyDer::from_pem_slice(&read(key)?) {
+        let private_key = match PrivateKeyDer::from_pem_slice(private_key) {
             Ok(private_key) => private_key,
             Err(pem::Error::NoItemsFound) => return Err(CertificateError::NoKey { file: key.to_owned() }),
             Err(error) => return Err(CertificateError::Pem { file: key.to_owned(), error }),
@@ -126,13 +137,19 @@ impl ServerCertificate {
     /// When the server's own certificate expires.
     #[must_use]
     pub fn expires(&self) -> OffsetDateTime {
-        self.expires
+        self.validity.ends
+    }
+
+    /// From when to when the server's own certificate is valid.
+    #[must_use]
+    pub fn validity(&self) -> Validity {
+        self.validity
     }
 
     /// Whether no client takes the certificate any more.
     #[must_use]
     pub fn has_expired(&self) -> bool {
-        self.expires < OffsetDateTime::now_utc()
+        self.validity.has_ended(OffsetDateTime::now_utc())
     }
 
     /// The chain, the server's own certificate first.
@@ -152,14 +169,14 @@ impl ServerCertificate {
         certificate: &Path,
         key: &Path,
     ) -> Result<Self, CertificateError> {
-        let expires = expiry(&chain, certificate)?;
+        let validity = validity(&chain, certificate)?;
         let private_key = aws_lc_rs::default_provider()
             .key_provider
             .load_private_key(private_key)
             .map_err(|error| CertificateError::Key { file: key.to_owned(), error })?;
         let certified = CertifiedKey::new(chain, private_key);
         match certified.keys_match() {
-            Ok(()) => Ok(Self { certified: Arc::new(certified), expires }),
+            Ok(()) => Ok(Self { certified: Arc::new(certified), validity }),
             Err(TlsError::InconsistentKeys(InconsistentKeys::KeyMismatch)) => {
                 Err(CertificateError::Mismatch { certificate: certificate.to_owned(), key: key.to_owned() })
             }
@@ -172,11 +189,11 @@ fn read(file: &Path) -> Result<Vec<u8>, CertificateError> {
     std::fs::read(file).map_err(|error| CertificateError::Read { file: file.to_owned(), error })
 }
 
-/// When the first certificate of the chain expires.
-fn expiry(chain: &[CertificateDer<'_>], file: &Path) -> Result<OffsetDateTime, CertificateError> {
+/// The validity of the first certificate of the chain.
+fn validity(chain: &[CertificateDer<'_>], file: &Path) -> Result<Validity, CertificateError> {
     let first = chain.first().ok_or_else(|| CertificateError::NoCertificate { file: file.to_owned() })?;
     match x509_parser::parse_x509_certificate(first) {
-        Ok((_, certificate)) => Ok(certificate.validity().not_after.to_datetime()),
+        Ok((_, certificate)) => Ok(Validity::of(&certificate)),
         Err(error) => Err(CertificateError::NotX509 { file: file.to_owned(), error: error.to_string() }),
     }
 }

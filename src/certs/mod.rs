@@ -1,7 +1,14 @@
-//! Certificates: made, and read from files.
+//! Certificates: made, read from files, and kept fresh.
 
+mod holdings;
 mod issue;
 mod load;
+mod material;
+mod rotation;
+mod validity;
 
 pub use issue::{IssueError, Issued, SERVICE_NAMES, issue};
 pub use load::{CertificateError, ServerCertificate};
+pub use material::Material;
+pub use rotation::{Change, Lifetimes, LifetimesError, Registration, Rotation, Steps};
+pub use validity::Validity;

@@ -1,5 +1,6 @@
 //! The command line: one file a command.
 
+mod certificate;
 mod certs;
 mod config;
 mod duration;
@@ -23,7 +24,7 @@ pub struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Serve(serve::Arguments),
+    Serve(Box<serve::Arguments>),
     Certs(certs::Arguments),
     Review(review::Arguments),
     Config(config::Arguments),

@@ -11,11 +11,12 @@ use clap::Args;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{info, warn};
 
-use super::follow::{CertificateFiles, ConfigurationFile};
+use super::certificate::{CertificateArguments, Source};
+use super::follow::ConfigurationFile;
 use super::logging::{self, LogFormat};
 use super::{Exit, duration, fail};
 use crate::admission::{self, Webhook};
-use crate::certs::{CertificateError, ServerCertificate};
+use crate::certs::ServerCertificate;
 use crate::config;
 use crate::policy::Policies;
 use crate::server::{Limits, Server, Settings};
@@ -37,12 +38,8 @@ pub(super) struct Arguments {
     /// Do not offer HTTP/2
     #[arg(long)]
     http1_only: bool,
-    /// The server's certificate and its chain, in PEM; one for localhost is made without it
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
-    tls_cert: Option<PathBuf>,
-    /// The key of that certificate, in PEM
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    tls_key: Option<PathBuf>,
+    #[command(flatten)]
+    certificate: CertificateArguments,
     /// How long to accept connections after SIGTERM, while the cluster learns of it
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration::parse)]
     drain_delay: Duration,
@@ -70,13 +67,15 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
     if let Err(error) = logging::start(arguments.log_format) {
         return fail(&error);
     }
-    let files = arguments.tls_cert.clone().zip(arguments.tls_key.clone());
-    let files = files.map(|(certificate, key)| CertificateFiles::new(certificate, key));
-    let certificate = match certificate(files.as_ref()) {
+    let source = match arguments.certificate.source() {
+        Ok(source) => source,
+        Err(error) => return fail(&error),
+    };
+    let certificate = match source.first() {
         Ok(certificate) => certificate,
         Err(error) => return fail(&error),
     };
-    let start = Start { settings: arguments.settings(), certificate, policies, configuration, files };
+    let start = Start { settings: arguments.settings(), source, certificate, policies, configuration };
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime.block_on(serve(start, arguments.reload_interval)),
         Err(error) => fail(&format_args!("cannot start the worker threads: {error}")),
@@ -95,48 +94,28 @@ impl Arguments {
     }
 }
 
-/// The certificate of the files, or one for localhost.
-fn certificate(files: Option<&CertificateFiles>) -> Result<ServerCertificate, CertificateError> {
-    let Some(files) = files else {
-        let certificate = ServerCertificate::for_localhost()?;
-        info!(
-            expires = %certificate.expires().date(),
-            "no --tls-cert: made a certificate for localhost, in memory; clients can trust one from `podgate certs`"
-        );
-        return Ok(certificate);
-    };
-    let certificate = ServerCertificate::from_files(&files.certificate, &files.key)?;
-    let (file, expires) = (files.certificate.display(), certificate.expires().date());
-    if certificate.has_expired() {
-        warn!(%file, expired = %expires, "the certificate has expired: replace it");
-    } else {
-        info!(%file, %expires, "certificate");
-    }
-    Ok(certificate)
-}
-
 /// All that a server starts with, read and found right.
 struct Start {
     settings: Settings,
-    certificate: ServerCertificate,
+    source: Source,
+    certificate: Option<ServerCertificate>,
     policies: Policies,
     configuration: Option<ConfigurationFile>,
-    files: Option<CertificateFiles>,
 }
 
 async fn serve(start: Start, reload_interval: Duration) -> ExitCode {
-    let Start { settings, certificate, policies, configuration, files } = start;
+    let Start { settings, source, certificate, policies, configuration } = start;
     let policies = Arc::new(ArcSwap::from_pointee(policies));
     let in_force = Arc::clone(&policies);
     let admit = Arc::new(move |webhook: Webhook, body: &[u8]| admission::answer(&in_force.load(), webhook, body));
-    let (signals, server) = match (Signals::new(), Server::bind(settings, &certificate, admit).await) {
+    let (signals, server) = match (Signals::new(), Server::bind(settings, certificate.as_ref(), admit).await) {
         (Ok(signals), Ok(server)) => (signals, server),
         (Err(error), _) => return fail(&format_args!("cannot wait for signals: {error}")),
         (_, Err(error)) => return fail(&error),
     };
     info!(addr = %server.addr(), admin_addr = %server.admin_addr(), "listening");
-    if let Some(files) = files {
-        tokio::spawn(files.follow(server.control(), reload_interval));
+    if let Err(error) = source.follow(server.control(), reload_interval).await {
+        return fail(&error);
     }
     if let Some(configuration) = configuration {
         tokio::spawn(configuration.follow(policies, server.control(), reload_interval));

@@ -1,8 +1,10 @@
 //! Whether the server is alive, and whether it wants requests.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
+use arc_swap::ArcSwapOption;
 use axum::Router;
 use axum::extract::{FromRef, Request, State};
 use axum::response::Response;
@@ -28,14 +30,23 @@ where
 #[derive(Debug)]
 pub(super) struct Health {
     draining: AtomicBool,
-    /// When the certificate in use expires, in seconds since 1970.
+    /// When the certificate in use expires, in seconds since 1970; [`NO_CERTIFICATE`] without one.
     certificate_expires: AtomicI64,
+    /// What the first certificate waits for.
+    waits_for: ArcSwapOption<String>,
 }
 
+/// A time at which no certificate expires.
+const NO_CERTIFICATE: i64 = i64::MIN;
+
 impl Health {
-    pub(super) fn new(certificate_expires: OffsetDateTime) -> Self {
-        let certificate_expires = AtomicI64::new(certificate_expires.unix_timestamp());
-        Self { draining: AtomicBool::new(false), certificate_expires }
+    pub(super) fn new(certificate_expires: Option<OffsetDateTime>) -> Self {
+        let certificate_expires = certificate_expires.map_or(NO_CERTIFICATE, OffsetDateTime::unix_timestamp);
+        Self {
+            draining: AtomicBool::new(false),
+            certificate_expires: AtomicI64::new(certificate_expires),
+            waits_for: ArcSwapOption::empty(),
+        }
     }
 
     /// From now on, not ready.
@@ -48,13 +59,31 @@ impl Health {
         self.certificate_expires.store(time.unix_timestamp(), Ordering::Relaxed);
     }
 
+    /// There is no certificate yet, and this is why.
+    pub(super) fn certificate_waits_for(&self, reason: String) {
+        self.waits_for.store(Some(Arc::new(reason)));
+    }
+
     /// Why no requests should come, where there is a reason.
     fn unready(&self) -> Option<Refusal> {
+        let refusal = |why: Cow<'static, str>| Some(Refusal::NotReady { why });
         if self.draining.load(Ordering::Relaxed) {
-            return Some(Refusal::NotReady { why: "it is draining: use another replica" });
+            return refusal("it is draining: use another replica".into());
         }
-        let has_expired = self.certificate_expires.load(Ordering::Relaxed) < OffsetDateTime::now_utc().unix_timestamp();
-        has_expired.then_some(Refusal::NotReady { why: "its certificate has expired: replace the files" })
+        let expires = self.certificate_expires.load(Ordering::Relaxed);
+        if expires == NO_CERTIFICATE {
+            return refusal(match self.waits_for.load().as_deref() {
+                Some(reason) => format!("it has no certificate yet: {reason}").into(),
+                None => "it has no certificate yet: it is reading or making one".into(),
+            });
+        }
+        let has_expired = expires < OffsetDateTime::now_utc().unix_timestamp();
+        if has_expired {
+            return refusal(
+                "its certificate has expired: replace the files, or see in the log why it is not renewed".into(),
+            );
+        }
+        None
     }
 }
 

@@ -44,6 +44,7 @@ pub use self::routes::Admit;
 use self::routes::Webhooks;
 use self::tls::Shown;
 use crate::certs::ServerCertificate;
+use crate::cluster::Operation;
 use crate::metrics::{ConnectionMetrics, Metrics, ReloadedFile};
 
 /// How often a draining server looks whether it is done.
@@ -132,6 +133,16 @@ impl Control {
         self.shared.metrics.certificate_expires(certificate.expires());
     }
 
+    /// Says why there is no certificate yet, to those who ask whether the server is ready.
+    pub fn certificate_waits_for(&self, reason: String) {
+        self.shared.health.certificate_waits_for(reason);
+    }
+
+    /// Counts a request to the API server that failed.
+    pub fn count_cluster_error(&self, operation: Operation) {
+        self.shared.metrics.cluster_error(operation);
+    }
+
     /// Counts that a file was read again, and whether what it holds is used now.
     pub fn count_reload(&self, file: ReloadedFile, is_used: bool) {
         self.shared.metrics.reloaded(file, is_used);
@@ -139,21 +150,25 @@ impl Control {
 }
 
 impl Server {
-    /// Listens on both addresses. Connections wait until [`run`](Self::run).
+    /// Listens on both addresses. Connections wait until [`run`](Self::run); without a certificate the
+    /// server is alive but not ready, until [`Control::replace_certificate`] gives it one.
     ///
     /// # Errors
     ///
     /// Where an address cannot be had, or TLS not be set up.
     pub async fn bind(
         settings: Settings,
-        certificate: &ServerCertificate,
+        certificate: Option<&ServerCertificate>,
         admit: Arc<Admit>,
     ) -> Result<Self, BindError> {
         let shown = Arc::new(Shown::new(certificate));
         let tls = tls::configure(Arc::clone(&shown), settings.http1_only)?;
-        let health = Health::new(certificate.expires());
+        let expires = certificate.map(ServerCertificate::expires);
+        let health = Health::new(expires);
         let shared = Arc::new(Shared { health, metrics: Metrics::new(), limits: settings.limits });
-        shared.metrics.certificate_expires(certificate.expires());
+        if let Some(expires) = expires {
+            shared.metrics.certificate_expires(expires);
+        }
         let webhooks = webhooks_port(&shared, tls, admit);
         let admin = admin_port(&shared);
         Ok(Self {

@@ -34,7 +34,7 @@ pub(super) enum Refusal {
     #[error("the body cannot be read ({0}): send all the bytes that the head announces")]
     Broken(axum::Error),
     #[error("the server is not ready, for {why}")]
-    NotReady { why: &'static str },
+    NotReady { why: std::borrow::Cow<'static, str> },
 }
 
 /// The metav1.Status that every refusal is, so that the clients of an API server can show it.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
+use arc_swap::ArcSwapOption;
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
 use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert};
@@ -15,24 +15,24 @@ pub(super) const HTTP2: &[u8] = b"h2";
 /// HTTP/1.1's name in ALPN (RFC 7301, section 6).
 const HTTP1: &[u8] = b"http/1.1";
 
-/// The certificate that new handshakes are shown.
+/// The certificate that new handshakes are shown; without one, they fail.
 #[derive(Debug)]
-pub(super) struct Shown(ArcSwap<CertifiedKey>);
+pub(super) struct Shown(ArcSwapOption<CertifiedKey>);
 
 impl Shown {
-    pub(super) fn new(certificate: &ServerCertificate) -> Self {
-        Self(ArcSwap::new(certificate.certified()))
+    pub(super) fn new(certificate: Option<&ServerCertificate>) -> Self {
+        Self(ArcSwapOption::new(certificate.map(ServerCertificate::certified)))
     }
 
     /// Shows another one from here on; connections that are open keep theirs.
     pub(super) fn replace(&self, certificate: &ServerCertificate) {
-        self.0.store(certificate.certified());
+        self.0.store(Some(certificate.certified()));
     }
 }
 
 impl ResolvesServerCert for Shown {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(self.0.load_full())
+        self.0.load_full()
     }
 }
 

@@ -128,15 +128,19 @@ impl ControlPlane {
     }
 
     fn write_kubeconfig(&self, who: Who) {
-        let text = format!(
-            "apiVersion: v1\nkind: Config\ncurrent-context: test\n\
-             clusters: [{{name: test, cluster: {{server: \"{}\", insecure-skip-tls-verify: true}}}}]\n\
-             users: [{{name: test, user: {{token: {}}}}}]\n\
-             contexts: [{{name: test, context: {{cluster: test, user: test}}}}]\n",
-            self.url(),
-            who.token()
-        );
-        std::fs::write(self.kubeconfig(who), text).expect("the folder is writable");
+        std::fs::write(self.kubeconfig(who), kubeconfig(&self.url(), who.token())).expect("the folder is writable");
+    }
+
+    /// Stops kube-apiserver for good.
+    pub(crate) fn stop_api_server(&mut self) {
+        self.api_server.kill();
+    }
+
+    /// Writes a kubeconfig for a token.
+    pub(crate) fn kubeconfig_for(&self, name: &str, token: &str) -> PathBuf {
+        let file = self.path(&format!("{name}.kubeconfig"));
+        std::fs::write(&file, kubeconfig(&self.url(), token)).expect("the folder is writable");
+        file
     }
 
     /// Runs kubectl as the administrator.
@@ -195,6 +199,16 @@ impl ControlPlane {
             .env("HOME", self.folder.path());
         command
     }
+}
+
+/// A kubeconfig for one API server and one token.
+pub(crate) fn kubeconfig(url: &str, token: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: test\n\
+         clusters: [{{name: test, cluster: {{server: \"{url}\", insecure-skip-tls-verify: true}}}}]\n\
+         users: [{{name: test, user: {{token: {token}}}}}]\n\
+         contexts: [{{name: test, context: {{cluster: test, user: test}}}}]\n"
+    )
 }
 
 fn start_etcd(programs: &Path, folder: &Path, port: u16) -> Supervised {

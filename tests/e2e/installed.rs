@@ -10,7 +10,6 @@ use super::control_plane::{ControlPlane, Said, Who};
 use super::kubelet::Kubelet;
 use super::load::under_load;
 use super::process::{Supervised, command, eventually};
-use super::replica::PODGATE;
 
 const NAMESPACE: &str = "security-system";
 /// Of a network for documentation, which is nobody's. Both ends of the pair are in the namespace, so
@@ -64,7 +63,7 @@ impl Bare {
         assert!(plane.create(&node.to_string()).success);
         let addresses = ADDRESSES.map(|host| format!("198.51.100.{host}")).collect();
         let kubelet = Kubelet::start(plane.url(), NAMESPACE, addresses, plane.path("pods"));
-        // A copy, for the certificate is made beside it.
+        // A copy, which no one changes meanwhile.
         let copied = Command::new("cp")
             .args(["-R", concat!(env!("CARGO_MANIFEST_DIR"), "/deploy")])
             .arg(plane.path("deploy"))
@@ -84,7 +83,7 @@ impl Bare {
     }
 
     fn install(&self) {
-        self.script("install.sh", &[PODGATE]);
+        self.script("install.sh", &[]);
     }
 
     fn create(&self, name: &str, image: &str) -> Said {

@@ -11,13 +11,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Binding, ConfigMap, Pod, PodSpec, Secret};
+use k8s_openapi::api::authentication::v1::TokenRequest;
+use k8s_openapi::api::core::v1::{Binding, ConfigMap, Pod, PodSpec, Secret, ServiceAccount};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt};
 use serde_json::json;
 use tokio::task;
 
 use super::client::client;
+use super::control_plane::kubeconfig;
 use super::process::{Supervised, command};
 use super::replica::{PODGATE, answers_ok};
 
@@ -42,7 +44,7 @@ impl Kubelet {
             runtime.block_on(async {
                 let client = client(&url);
                 let pods = Api::namespaced(client.clone(), namespace);
-                let mut node = Node { client, namespace, pods, addresses, folder, running: HashMap::new() };
+                let mut node = Node { url, client, namespace, pods, addresses, folder, running: HashMap::new() };
                 while !stopped.load(Ordering::Relaxed) {
                     node.look().await;
                     tokio::time::sleep(INTERVAL).await;
@@ -74,6 +76,7 @@ struct Running {
 }
 
 struct Node {
+    url: String,
     client: Client,
     namespace: &'static str,
     pods: Api<Pod>,
@@ -132,10 +135,27 @@ impl Node {
         let mut command = command(Path::new(PODGATE));
         // All pods share the network that a container would have to itself.
         command.args(arguments).arg(format!("--addr={address}:8443")).arg(format!("--admin-addr={address}:9090"));
+        if spec.automount_service_account_token == Some(true) {
+            command.env("KUBECONFIG", self.service_account(&folder, spec).await);
+        }
         let process = Supervised::spawn(command.stdout(log.try_clone().expect("a file can be shared")).stderr(log));
         let running = Running { address, ready: false, container: Container::Running(process) };
         self.running.insert(name.to_owned(), running);
         self.tell(name).await;
+    }
+
+    /// Writes a kubeconfig with a token of the pod's ServiceAccount, in place of the files that a
+    /// container would find in /var/run/secrets.
+    async fn service_account(&self, folder: &Path, spec: &PodSpec) -> PathBuf {
+        let name = spec.service_account_name.as_deref().expect("the pod has a ServiceAccount");
+        let accounts: Api<ServiceAccount> = Api::namespaced(self.client.clone(), self.namespace);
+        let request = TokenRequest::default();
+        let answer = accounts.create_token_request(name, &PostParams::default(), &request).await;
+        let status = answer.expect("the API server makes a token").status;
+        let token = status.and_then(|status| status.token).expect("a token is there");
+        let file = folder.join("kubeconfig");
+        std::fs::write(&file, kubeconfig(&self.url, &token)).expect("the folder is writable");
+        file
     }
 
     /// Writes the volumes of a pod as folders below `folder`.

@@ -7,6 +7,7 @@
 
 mod availability;
 mod balancer;
+mod certificates;
 mod client;
 mod cluster;
 mod control_plane;

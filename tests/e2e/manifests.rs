@@ -13,7 +13,7 @@ fn rendered(plane: &ControlPlane, folder: &str) -> String {
 fn every_file_is_accepted() {
     let plane = ControlPlane::start();
     plane.must(&["create", "namespace", "security-system"]);
-    for folder in ["deploy", "deploy/single-zone", "deploy/registration"] {
+    for folder in ["deploy", "deploy/single-zone", "deploy/registration", "deploy/cert-manager/registration"] {
         let arguments = ["apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-"];
         let said = plane.kubectl_as(Who::Admin, &arguments, &rendered(&plane, folder));
         assert!(said.success, "{folder}: {}", said.stderr);

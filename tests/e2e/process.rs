@@ -72,11 +72,18 @@ impl Supervised {
     }
 }
 
-impl Drop for Supervised {
-    fn drop(&mut self) {
+impl Supervised {
+    /// SIGKILL.
+    pub(crate) fn kill(&mut self) {
         // It may have ended already, which is what is wanted.
         let _ = self.0.kill();
         let _ = self.0.wait();
+    }
+}
+
+impl Drop for Supervised {
+    fn drop(&mut self) {
+        self.kill();
     }
 }
 

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use super::control_plane::ControlPlane;
 use super::process::eventually;
 
-/// Both configurations as JSON documents, pointed at `addr`.
-pub(crate) fn documents(addr: SocketAddr, authority: &Path) -> Vec<Value> {
-    let authority = STANDARD.encode(std::fs::read(authority).expect("ca.crt is there"));
+/// Both configurations as JSON documents, pointed at `addr`, with a caBundle or without.
+pub(crate) fn documents(addr: SocketAddr, authority: Option<&Path>) -> Vec<Value> {
+    let authority = authority.map(|file| STANDARD.encode(std::fs::read(file).expect("ca.crt is there")));
     ["mutating.yaml", "validating.yaml"]
         .into_iter()
         .map(|name| {
@@ -21,7 +21,10 @@ pub(crate) fn documents(addr: SocketAddr, authority: &Path) -> Vec<Value> {
             let mut document: Value = serde_saphyr::from_str(&text).expect(&path);
             for webhook in document["webhooks"].as_array_mut().expect("there are webhooks") {
                 let path = webhook["clientConfig"]["service"]["path"].as_str().expect("a path").to_owned();
-                webhook["clientConfig"] = json!({"url": format!("https://{addr}{path}"), "caBundle": authority});
+                webhook["clientConfig"] = json!({"url": format!("https://{addr}{path}")});
+                if let Some(authority) = &authority {
+                    webhook["clientConfig"]["caBundle"] = json!(authority);
+                }
             }
             document
         })
@@ -30,7 +33,7 @@ pub(crate) fn documents(addr: SocketAddr, authority: &Path) -> Vec<Value> {
 
 /// Applies both, and waits until the API server calls them.
 pub(crate) fn register(plane: &ControlPlane, addr: SocketAddr, authority: &Path) {
-    for document in documents(addr, authority) {
+    for document in documents(addr, Some(authority)) {
         let said = plane.apply(&document.to_string());
         assert!(said.success, "{}", said.stderr);
     }

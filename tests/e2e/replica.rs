@@ -32,20 +32,35 @@ impl Replica {
     }
 
     pub(crate) fn start_with(certs: &Path, addr: &str, arguments: &[&str]) -> Self {
-        let mut command = command(Path::new(PODGATE));
-        command
-            .args(["serve", "--addr", addr, "--admin-addr", "127.0.0.1:0"])
-            .args(["--drain-delay", "1s"])
-            .arg("--tls-cert")
-            .arg(certs.join("tls.crt"))
-            .arg("--tls-key")
-            .arg(certs.join("tls.key"))
-            .args(arguments)
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped());
-        let mut process = Supervised::spawn(&mut command);
+        let mut serve = serve(addr);
+        serve.arg("--tls-cert").arg(certs.join("tls.crt")).arg("--tls-key").arg(certs.join("tls.key"));
+        Self::spawn(serve.args(arguments))
+    }
+
+    /// Starts one that keeps its certificate in the Secret security-system/webhook-tls, at the API
+    /// server of the kubeconfig.
+    pub(crate) fn keeping(kubeconfig: &Path, arguments: &[&str]) -> Self {
+        let mut serve = serve("127.0.0.1:0");
+        serve
+            .args(["--tls-secret", "security-system/webhook-tls", "--http1-only", "--reload-interval", "1s"])
+            .env("KUBECONFIG", kubeconfig);
+        Self::spawn(serve.args(arguments))
+    }
+
+    fn spawn(serve: &mut Command) -> Self {
+        let mut process = Supervised::spawn(serve.stdout(Stdio::null()).stderr(Stdio::piped()));
         let [addr, admin_addr] = addresses(process.take_stderr());
         Self { process, addr, admin_addr }
+    }
+
+    /// What the readiness probe is told.
+    pub(crate) fn readiness(&self) -> String {
+        get(self.admin_addr, "/readyz").expect("the admin port answers")
+    }
+
+    /// Whether the liveness probe succeeds.
+    pub(crate) fn is_alive(&self) -> bool {
+        answers_ok(self.admin_addr, "/livez")
     }
 
     /// Whether the readiness probe succeeds.
@@ -74,7 +89,13 @@ impl Replica {
     }
 }
 
-/// Reads the log up to the line with the addresses; the rest is thrown away, lest podgate stop for
+fn serve(addr: &str) -> Command {
+    let mut command = command(Path::new(PODGATE));
+    command.args(["serve", "--addr", addr, "--admin-addr", "127.0.0.1:0", "--drain-delay", "1s"]);
+    command
+}
+
+/// Reads the log up to the line with the addresses; the rest is passed on, lest podgate stop for
 /// a full pipe.
 fn addresses(log: ChildStderr) -> [SocketAddr; 2] {
     let mut log = BufReader::new(log);
@@ -84,7 +105,7 @@ fn addresses(log: ChildStderr) -> [SocketAddr; 2] {
         assert_ne!(log.read_line(&mut line).expect("the log is text"), 0, "podgate ended: {said}");
         let field = |name: &str| line.split_whitespace().find_map(|word| word.strip_prefix(name)?.parse().ok());
         if let (Some(addr), Some(admin_addr)) = (field("addr="), field("admin_addr=")) {
-            std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
+            std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::stderr()));
             return [addr, admin_addr];
         }
         said.push_str(&line);

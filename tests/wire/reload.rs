@@ -194,7 +194,8 @@ async fn a_server_with_an_expired_certificate_is_not_ready() {
     let reply = ask(&mut admin, "GET /readyz HTTP/1.1\r\nhost: a\r\n\r\n").await;
     assert_eq!(
         reply.refusal(503, "ServiceUnavailable"),
-        "the server is not ready, for its certificate has expired: replace the files"
+        "the server is not ready, for its certificate has expired: replace the files, or see in the log why it \
+         is not renewed"
     );
     assert_eq!(ask(&mut admin, "GET /livez HTTP/1.1\r\nhost: a\r\n\r\n").await.status, 200);
 }
