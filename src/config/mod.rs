@@ -80,7 +80,12 @@ mod tests {
             "forbidden",
             "hostPath",
             "allow",
+            "requireDigest",
+            "allowedRegistries",
             "hostNetwork",
+            "hostPID",
+            "hostIPC",
+            "hostPorts",
             "containerCount",
             "max",
             "promises",
@@ -103,7 +108,8 @@ mod tests {
         assert_eq!(
             fault("validations:\n  privilegd: { action: deny }\n"),
             "line 2, column 3: there is no key \"privilegd\" here: did you mean \"privileged\"? the keys are \
-             privileged, rootUser, imageTag, hostPath, hostNetwork, containerCount, promises\n    \
+             privileged, rootUser, imageTag, hostPath, hostNetwork, hostPID, hostIPC, hostPorts, \
+             containerCount, cpu, memory, promises\n    \
              2 |   privilegd: { action: deny }"
         );
         assert_eq!(
@@ -122,6 +128,13 @@ mod tests {
             ("validations:\n  hostPath:\n    allow:\n      - /data\n      - ../x\n", 5, "absolute"),
             ("mutations:\n  resources:\n    limits: { cpu: 1x }\n", 3, "quantity"),
             ("mutations:\n  resources:\n    limits: { cpu: 0 }\n", 3, "above zero"),
+            ("validations:\n  cpu:\n    action: deny\n", 3, "there is no max"),
+            ("validations:\n  memory: { max: 0 }\n", 2, "above zero"),
+            (
+                "validations:\n  imageTag:\n    allowedRegistries: [docker.io, library]\n",
+                3,
+                "\"library\" is no registry",
+            ),
             ("mutations: [1]\n", 1, ""),
             ("workloads: maybe\n", 1, "deny, warn, off"),
             ("workloads: warn\nworkloads: off\n", 2, "workloads"),

@@ -6,7 +6,7 @@
 
 use serde::Deserialize;
 
-use super::{Action, Field, Found, Mutations, PolicyName, Subject, Validation, Violation};
+use super::{Action, Context, Field, Found, PolicyName, Subject, Validation, Violation};
 use crate::pod::{Container, PodSpec};
 
 /// The settings of `containerCount`.
@@ -32,7 +32,7 @@ impl Validation for ContainerCount {
         self.action
     }
 
-    fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Mutations, violations: &mut Vec<Violation<'a>>) {
+    fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Context<'_>, violations: &mut Vec<Violation<'a>>) {
         let apps = pod.containers.len();
         let sidecars = pod.init_containers.iter().filter(|container| Container::restarts_always(container)).count();
         let count = apps + sidecars;
@@ -48,7 +48,7 @@ impl Validation for ContainerCount {
             subject: Subject::Pod,
             field: Field::Own("containers"),
             // A pod's containers fit in memory, so their number fits in 128 bits.
-            found: Found::Amount(i128::try_from(count).unwrap_or(i128::MAX)),
+            found: Found::Amount { amount: i128::try_from(count).unwrap_or(i128::MAX), shown: count.to_string() },
             statement: format!("has {counted}: at most {} are allowed, so split the pod", self.max),
         });
     }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use super::{Action, Field, Found, Mutations, PolicyName, Subject, Validation, Violation};
+use super::{Action, Context, Field, Found, PolicyName, Subject, Validation, Violation};
 use crate::pod::PodSpec;
 
 /// The settings of `hostNetwork`.
@@ -30,7 +30,7 @@ impl Validation for HostNetwork {
         self.action
     }
 
-    fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Mutations, violations: &mut Vec<Violation<'a>>) {
+    fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Context<'_>, violations: &mut Vec<Violation<'a>>) {
         if pod.host_network {
             violations.push(Violation {
                 policy: Self::NAME,

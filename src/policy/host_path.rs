@@ -11,7 +11,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer};
 
-use super::{Action, Field, Found, Mutations, PolicyName, Quoted, Subject, Validation, Violation};
+use super::{Action, Context, Field, Found, PolicyName, Quoted, Subject, Validation, Violation};
 use crate::pod::PodSpec;
 
 /// The settings of `hostPath`.
@@ -161,7 +161,7 @@ impl Validation for HostPath {
         self.action
     }
 
-    fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Mutations, violations: &mut Vec<Violation<'a>>) {
+    fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Context<'_>, violations: &mut Vec<Violation<'a>>) {
         for (index, volume) in pod.volumes.iter().enumerate() {
             let Some(host_path) = &volume.host_path else { continue };
             if let Some(statement) = self.complaint(&host_path.path) {

@@ -7,11 +7,19 @@
 
 mod action;
 mod container_count;
+mod context;
+mod cpu;
 mod exclude;
+mod host_ipc;
 mod host_network;
 mod host_path;
+mod host_pid;
+mod host_ports;
 mod image_tag;
+mod memory;
 mod patterns;
+mod pod_limit;
+mod positive_quantity;
 mod privileged;
 mod promises;
 mod resources;
@@ -25,14 +33,22 @@ use serde::Deserialize;
 
 pub use action::{Action, Workloads};
 pub use container_count::ContainerCount;
+pub use context::Context;
+pub use cpu::Cpu;
 pub use exclude::{Exclude, Requester};
+pub use host_ipc::HostIpc;
 pub use host_network::HostNetwork;
 pub use host_path::{AllowedPath, HostPath, InvalidAllowedPath};
+pub use host_pid::HostPid;
+pub use host_ports::HostPorts;
 pub use image_tag::ImageTag;
+pub use memory::Memory;
 pub use patterns::Patterns;
+pub use pod_limit::{MissingMax, PodLimit};
+pub use positive_quantity::PositiveQuantity;
 pub use privileged::Privileged;
 pub use promises::Promises;
-pub use resources::{DefaultLimit, Resources};
+pub use resources::Resources;
 pub use root_user::RootUser;
 pub use security_context::SecurityContext;
 pub use violation::{Existing, Field, Found, Judgement, Quoted, Subject, Violation};
@@ -89,9 +105,24 @@ pub struct Validations {
     /// `hostNetwork`.
     #[serde(deserialize_with = "null_is_default")]
     pub host_network: HostNetwork,
+    /// `hostPID`.
+    #[serde(rename = "hostPID", deserialize_with = "null_is_default")]
+    pub host_pid: HostPid,
+    /// `hostIPC`.
+    #[serde(rename = "hostIPC", deserialize_with = "null_is_default")]
+    pub host_ipc: HostIpc,
+    /// `hostPorts`.
+    #[serde(deserialize_with = "null_is_default")]
+    pub host_ports: HostPorts,
     /// `containerCount`.
     #[serde(deserialize_with = "null_is_default")]
     pub container_count: ContainerCount,
+    /// `cpu`.
+    #[serde(deserialize_with = "null_is_default")]
+    pub cpu: Cpu,
+    /// `memory`.
+    #[serde(deserialize_with = "null_is_default")]
+    pub memory: Memory,
     /// `promises`.
     #[serde(deserialize_with = "null_is_default")]
     pub promises: Promises,
@@ -134,7 +165,7 @@ pub trait Validation {
 
     /// Adds what the policy does not allow in a pod; `mutations` are those that the pod has
     /// been through, or is about to go through.
-    fn check<'a>(&self, pod: &'a PodSpec<'a>, mutations: &Mutations, violations: &mut Vec<Violation<'a>>);
+    fn check<'a>(&self, pod: &'a PodSpec<'a>, context: &Context<'_>, violations: &mut Vec<Violation<'a>>);
 }
 
 /// Which validations run.
@@ -146,6 +177,13 @@ enum Stage {
     Final,
     /// On a workload's template, all but `promises`: its pods will go through `/mutate`.
     Template,
+}
+
+impl Stage {
+    /// Whether the pod that is judged has yet to go through the mutations.
+    const fn is_before_mutations(self) -> bool {
+        matches!(self, Self::Early | Self::Template)
+    }
 }
 
 impl Policies {
@@ -218,7 +256,8 @@ impl Policies {
     }
 
     fn violations<'a>(&self, stage: Stage, pod: &'a PodSpec<'a>) -> Vec<(Violation<'a>, Action)> {
-        let mut check = Check { pod, mutations: &self.mutations, found: Vec::new() };
+        let context = Context { mutations: &self.mutations, stage };
+        let mut check = Check { pod, context, found: Vec::new() };
         let validations = &self.validations;
         check.run(&validations.privileged);
         check.run(&validations.root_user);
@@ -226,7 +265,12 @@ impl Policies {
         if stage != Stage::Early {
             check.run(&validations.host_path);
             check.run(&validations.host_network);
+            check.run(&validations.host_pid);
+            check.run(&validations.host_ipc);
+            check.run(&validations.host_ports);
             check.run(&validations.container_count);
+            check.run(&validations.cpu);
+            check.run(&validations.memory);
         }
         if stage == Stage::Final {
             check.run(&validations.promises);
@@ -237,7 +281,7 @@ impl Policies {
 
 struct Check<'a, 'p> {
     pod: &'a PodSpec<'a>,
-    mutations: &'p Mutations,
+    context: Context<'p>,
     found: Vec<(Violation<'a>, Action)>,
 }
 
@@ -248,7 +292,7 @@ impl Check<'_, '_> {
             return;
         }
         let mut violations = Vec::new();
-        validation.check(self.pod, self.mutations, &mut violations);
+        validation.check(self.pod, &self.context, &mut violations);
         self.found.extend(violations.into_iter().map(|violation| (violation, action)));
     }
 }

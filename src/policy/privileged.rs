@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use super::{Action, Field, Found, Mutations, PolicyName, Subject, Validation, Violation};
+use super::{Action, Context, Field, Found, PolicyName, Subject, Validation, Violation};
 use crate::pod::{PodSpec, SecurityContext};
 
 const PRIVILEGED: &str = "securityContext.privileged";
@@ -34,7 +34,7 @@ impl Validation for Privileged {
         self.action
     }
 
-    fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Mutations, violations: &mut Vec<Violation<'a>>) {
+    fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Context<'_>, violations: &mut Vec<Violation<'a>>) {
         if is_host_process(pod.security_context.as_ref()) {
             violations.push(violation(
                 Subject::Pod,

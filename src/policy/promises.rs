@@ -7,8 +7,8 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use super::{Action, Field, Found, Mutations, PolicyName, Subject, Validation, Violation};
-use crate::pod::{PodSpec, ResourceName};
+use super::{Action, Context, Field, Found, PolicyName, Subject, Validation, Violation};
+use crate::pod::{PodSpec, Quantity, ResourceName};
 
 /// The settings of `promises`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -31,7 +31,8 @@ impl Validation for Promises {
         self.action
     }
 
-    fn check<'a>(&self, pod: &'a PodSpec<'a>, mutations: &Mutations, violations: &mut Vec<Violation<'a>>) {
+    fn check<'a>(&self, pod: &'a PodSpec<'a>, context: &Context<'_>, violations: &mut Vec<Violation<'a>>) {
+        let mutations = context.mutations;
         let mut lacks = |subject, due: Vec<String>| {
             if due.is_empty() {
                 return;
@@ -45,7 +46,7 @@ impl Validation for Promises {
                 found: Found::Value(Cow::Owned(due)),
             });
         };
-        let limit = |name: ResourceName, limit| format!("resources.limits.{}: {limit}", name.as_str());
+        let limit = |name: ResourceName, limit: &Quantity<'_>| format!("{}: {}", name.limit_field(), limit.as_str());
         let missing = |name| mutations.resources.missing_pod_limit(pod, name).map(|amount| limit(name, amount));
         lacks(Subject::Pod, ResourceName::ALL.into_iter().filter_map(missing).collect());
         for (list, index, container) in pod.all_containers() {

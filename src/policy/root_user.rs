@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use super::{Action, Field, Found, Mutations, PolicyName, Subject, Validation, Violation};
+use super::{Action, Context, Field, Found, PolicyName, Subject, Validation, Violation};
 use crate::pod::{Container, Effective, PodSpec};
 
 const RUN_AS_USER: &str = "securityContext.runAsUser";
@@ -57,8 +57,8 @@ impl Validation for RootUser {
         self.action
     }
 
-    fn check<'a>(&self, pod: &'a PodSpec<'a>, mutations: &Mutations, violations: &mut Vec<Violation<'a>>) {
-        let forced = &mutations.security_context;
+    fn check<'a>(&self, pod: &'a PodSpec<'a>, context: &Context<'_>, violations: &mut Vec<Violation<'a>>) {
+        let forced = &context.mutations.security_context;
         for (list, index, container) in pod.all_containers() {
             let subject = Subject::Container { list, index, name: &container.name };
             let mut violate = |field, found, statement| {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Mutations, Policies, Validation};
+use super::{Context, Mutations, Policies, Stage, Validation};
 use crate::json::Object;
 use crate::pod::PodSpec;
 
@@ -18,7 +18,8 @@ pub(super) fn lines(validation: &impl Validation, spec: Value) -> Vec<String> {
     let text = spec.to_string();
     let pod = pod(&text);
     let mut violations = Vec::new();
-    validation.check(&pod, &Mutations::default(), &mut violations);
+    let mutations = Mutations::default();
+    validation.check(&pod, &Context { mutations: &mutations, stage: Stage::Final }, &mut violations);
     violations.iter().map(|violation| violation.line("")).collect()
 }
 

@@ -1,0 +1,64 @@
+//! `hostIPC`: no pod in the node's IPC namespace.
+//!
+//! Denies `spec.hostIPC: true`. Off by default.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+use super::{Action, Context, Field, Found, PolicyName, Subject, Validation, Violation};
+use crate::pod::PodSpec;
+
+/// The settings of `hostIPC`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct HostIpc {
+    /// What is done about it; `off` by default.
+    pub action: Action,
+}
+
+impl Default for HostIpc {
+    fn default() -> Self {
+        Self { action: Action::Off }
+    }
+}
+
+impl Validation for HostIpc {
+    const NAME: PolicyName = PolicyName("hostIPC");
+
+    fn action(&self) -> Action {
+        self.action
+    }
+
+    fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Context<'_>, violations: &mut Vec<Violation<'a>>) {
+        if pod.host_ipc {
+            violations.push(Violation {
+                policy: Self::NAME,
+                subject: Subject::Pod,
+                field: Field::Own("hostIPC"),
+                found: Found::Value(Cow::Borrowed("true")),
+                statement: "shares the memory segments and queues of the node: remove it or set it to false".to_owned(),
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::lines;
+    use super::{Action, HostIpc};
+    use serde_json::json;
+
+    #[test]
+    fn denies_true_only() {
+        assert_eq!(
+            lines(&HostIpc { action: Action::Deny }, json!({"hostIPC": true})),
+            [
+                "hostIPC: the pod (spec.hostIPC) shares the memory segments and queues of the node: remove it or set it to false"
+            ]
+        );
+        for spec in [json!({}), json!({"hostIPC": false}), json!({"hostIPC": null}), json!({"HostIPC": true})] {
+            assert!(lines(&HostIpc { action: Action::Deny }, spec).is_empty());
+        }
+    }
+}

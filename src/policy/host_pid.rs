@@ -1,0 +1,65 @@
+//! `hostPID`: no pod among the node's processes.
+//!
+//! Denies `spec.hostPID: true`. Off by default.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+use super::{Action, Context, Field, Found, PolicyName, Subject, Validation, Violation};
+use crate::pod::PodSpec;
+
+/// The settings of `hostPID`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct HostPid {
+    /// What is done about it; `off` by default.
+    pub action: Action,
+}
+
+impl Default for HostPid {
+    fn default() -> Self {
+        Self { action: Action::Off }
+    }
+}
+
+impl Validation for HostPid {
+    const NAME: PolicyName = PolicyName("hostPID");
+
+    fn action(&self) -> Action {
+        self.action
+    }
+
+    fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Context<'_>, violations: &mut Vec<Violation<'a>>) {
+        if pod.host_pid {
+            violations.push(Violation {
+                policy: Self::NAME,
+                subject: Subject::Pod,
+                field: Field::Own("hostPID"),
+                found: Found::Value(Cow::Borrowed("true")),
+                statement: "sees the processes of the node and can signal them: remove it or set it to false"
+                    .to_owned(),
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::lines;
+    use super::{Action, HostPid};
+    use serde_json::json;
+
+    #[test]
+    fn denies_true_only() {
+        assert_eq!(
+            lines(&HostPid { action: Action::Deny }, json!({"hostPID": true})),
+            [
+                "hostPID: the pod (spec.hostPID) sees the processes of the node and can signal them: remove it or set it to false"
+            ]
+        );
+        for spec in [json!({}), json!({"hostPID": false}), json!({"hostPID": null}), json!({"HostPID": true})] {
+            assert!(lines(&HostPid { action: Action::Deny }, spec).is_empty());
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! `hostPorts`: no container behind a port of the node.
+//!
+//! Denies a `hostPort` above 0 in the ports of any container list. In a pod with
+//! `hostNetwork: true` the API server makes each `containerPort` a `hostPort`, so that these are
+//! denied too. Off by default.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+use super::{Action, Context, Field, Found, PolicyName, Subject, Validation, Violation};
+use crate::pod::PodSpec;
+
+/// The settings of `hostPorts`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct HostPorts {
+    /// What is done about it; `off` by default.
+    pub action: Action,
+}
+
+impl Default for HostPorts {
+    fn default() -> Self {
+        Self { action: Action::Off }
+    }
+}
+
+impl Validation for HostPorts {
+    const NAME: PolicyName = PolicyName("hostPorts");
+
+    fn action(&self) -> Action {
+        self.action
+    }
+
+    fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Context<'_>, violations: &mut Vec<Violation<'a>>) {
+        for (list, index, container) in pod.all_containers() {
+            for (place, port) in container.ports.iter().enumerate().filter(|(_, port)| port.host_port != 0) {
+                violations.push(Violation {
+                    policy: Self::NAME,
+                    subject: Subject::Container { list, index, name: &container.name },
+                    field: Field::HostPort(place),
+                    found: Found::Value(Cow::Owned(port.host_port.to_string())),
+                    statement: format!(
+                        "takes port {} of the node: remove hostPort and reach the pod through a Service",
+                        port.host_port
+                    ),
+                });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::lines;
+    use super::{Action, HostPorts};
+    use serde_json::json;
+
+    #[test]
+    fn denies_host_ports_in_every_list() {
+        let ports = json!([{"containerPort": 80}, {"containerPort": 443, "hostPort": 8443}]);
+        for (list, called) in [
+            ("containers", "container"),
+            ("initContainers", "init container"),
+            ("ephemeralContainers", "ephemeral container"),
+        ] {
+            assert_eq!(
+                lines(&HostPorts { action: Action::Deny }, json!({ list: [{"name": "a", "ports": ports}] })),
+                [format!(
+                    "hostPorts: {called} \"a\" (spec.{list}[0].ports[1].hostPort) takes port 8443 of the node: remove \
+                     hostPort and reach the pod through a Service"
+                )]
+            );
+        }
+    }
+
+    #[test]
+    fn zero_and_null_are_none() {
+        for ports in [json!(null), json!([]), json!([{"hostPort": 0}, {"hostPort": null}, {}])] {
+            let spec = json!({"containers": [{"name": "a", "ports": ports}]});
+            assert!(lines(&HostPorts { action: Action::Deny }, spec).is_empty());
+        }
+    }
+}
