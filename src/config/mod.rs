@@ -135,6 +135,8 @@ mod tests {
                 3,
                 "\"library\" is no registry",
             ),
+            ("validations:\n  privileged:\n    message: \"{image}\"\n", 3, "there are {container}, {path} and {found}"),
+            ("validations:\n  privileged:\n    message: \"\"\n", 3, "empty message"),
             ("mutations: [1]\n", 1, ""),
             ("workloads: maybe\n", 1, "deny, warn, off"),
             ("workloads: warn\nworkloads: off\n", 2, "workloads"),

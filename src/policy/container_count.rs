@@ -6,7 +6,7 @@
 
 use serde::Deserialize;
 
-use super::{Action, Context, Field, Found, PolicyName, Subject, Validation, Violation};
+use super::{Action, Context, Field, Found, Message, PolicyName, Rule, Subject, Validation, Violation};
 use crate::pod::{Container, PodSpec};
 
 /// The settings of `containerCount`.
@@ -15,21 +15,23 @@ use crate::pod::{Container, PodSpec};
 pub struct ContainerCount {
     /// What is done about it; `deny` by default.
     pub action: Action,
+    /// What is said of it, in place of podgate's own words.
+    pub message: Option<Message>,
     /// The most containers that a pod may have; 5 by default.
     pub max: usize,
 }
 
 impl Default for ContainerCount {
     fn default() -> Self {
-        Self { action: Action::Deny, max: 5 }
+        Self { action: Action::Deny, message: None, max: 5 }
     }
 }
 
 impl Validation for ContainerCount {
     const NAME: PolicyName = PolicyName("containerCount");
 
-    fn action(&self) -> Action {
-        self.action
+    fn rule(&self) -> Rule<'_> {
+        Rule { action: self.action, message: self.message.as_ref() }
     }
 
     fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Context<'_>, violations: &mut Vec<Violation<'a>>) {

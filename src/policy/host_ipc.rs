@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use super::{Action, Context, Field, Found, PolicyName, Subject, Validation, Violation};
+use super::{Action, Context, Field, Found, Message, PolicyName, Rule, Subject, Validation, Violation};
 use crate::pod::PodSpec;
 
 /// The settings of `hostIPC`.
@@ -15,19 +15,21 @@ use crate::pod::PodSpec;
 pub struct HostIpc {
     /// What is done about it; `off` by default.
     pub action: Action,
+    /// What is said of it, in place of podgate's own words.
+    pub message: Option<Message>,
 }
 
 impl Default for HostIpc {
     fn default() -> Self {
-        Self { action: Action::Off }
+        Self { action: Action::Off, message: None }
     }
 }
 
 impl Validation for HostIpc {
     const NAME: PolicyName = PolicyName("hostIPC");
 
-    fn action(&self) -> Action {
-        self.action
+    fn rule(&self) -> Rule<'_> {
+        Rule { action: self.action, message: self.message.as_ref() }
     }
 
     fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Context<'_>, violations: &mut Vec<Violation<'a>>) {
@@ -52,13 +54,13 @@ mod tests {
     #[test]
     fn denies_true_only() {
         assert_eq!(
-            lines(&HostIpc { action: Action::Deny }, json!({"hostIPC": true})),
+            lines(&HostIpc { action: Action::Deny, ..HostIpc::default() }, json!({"hostIPC": true})),
             [
                 "hostIPC: the pod (spec.hostIPC) shares the memory segments and queues of the node: remove it or set it to false"
             ]
         );
         for spec in [json!({}), json!({"hostIPC": false}), json!({"hostIPC": null}), json!({"HostIPC": true})] {
-            assert!(lines(&HostIpc { action: Action::Deny }, spec).is_empty());
+            assert!(lines(&HostIpc { action: Action::Deny, ..HostIpc::default() }, spec).is_empty());
         }
     }
 }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use super::{Action, Context, Field, Found, PolicyName, Subject, Validation, Violation};
+use super::{Action, Context, Field, Found, Message, PolicyName, Rule, Subject, Validation, Violation};
 use crate::pod::PodSpec;
 
 /// The settings of `hostPID`.
@@ -15,19 +15,21 @@ use crate::pod::PodSpec;
 pub struct HostPid {
     /// What is done about it; `off` by default.
     pub action: Action,
+    /// What is said of it, in place of podgate's own words.
+    pub message: Option<Message>,
 }
 
 impl Default for HostPid {
     fn default() -> Self {
-        Self { action: Action::Off }
+        Self { action: Action::Off, message: None }
     }
 }
 
 impl Validation for HostPid {
     const NAME: PolicyName = PolicyName("hostPID");
 
-    fn action(&self) -> Action {
-        self.action
+    fn rule(&self) -> Rule<'_> {
+        Rule { action: self.action, message: self.message.as_ref() }
     }
 
     fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Context<'_>, violations: &mut Vec<Violation<'a>>) {
@@ -53,13 +55,13 @@ mod tests {
     #[test]
     fn denies_true_only() {
         assert_eq!(
-            lines(&HostPid { action: Action::Deny }, json!({"hostPID": true})),
+            lines(&HostPid { action: Action::Deny, ..HostPid::default() }, json!({"hostPID": true})),
             [
                 "hostPID: the pod (spec.hostPID) sees the processes of the node and can signal them: remove it or set it to false"
             ]
         );
         for spec in [json!({}), json!({"hostPID": false}), json!({"hostPID": null}), json!({"HostPID": true})] {
-            assert!(lines(&HostPid { action: Action::Deny }, spec).is_empty());
+            assert!(lines(&HostPid { action: Action::Deny, ..HostPid::default() }, spec).is_empty());
         }
     }
 }

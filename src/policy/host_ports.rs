@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use super::{Action, Context, Field, Found, PolicyName, Subject, Validation, Violation};
+use super::{Action, Context, Field, Found, Message, PolicyName, Rule, Subject, Validation, Violation};
 use crate::pod::PodSpec;
 
 /// The settings of `hostPorts`.
@@ -17,19 +17,21 @@ use crate::pod::PodSpec;
 pub struct HostPorts {
     /// What is done about it; `off` by default.
     pub action: Action,
+    /// What is said of it, in place of podgate's own words.
+    pub message: Option<Message>,
 }
 
 impl Default for HostPorts {
     fn default() -> Self {
-        Self { action: Action::Off }
+        Self { action: Action::Off, message: None }
     }
 }
 
 impl Validation for HostPorts {
     const NAME: PolicyName = PolicyName("hostPorts");
 
-    fn action(&self) -> Action {
-        self.action
+    fn rule(&self) -> Rule<'_> {
+        Rule { action: self.action, message: self.message.as_ref() }
     }
 
     fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Context<'_>, violations: &mut Vec<Violation<'a>>) {
@@ -65,7 +67,10 @@ mod tests {
             ("ephemeralContainers", "ephemeral container"),
         ] {
             assert_eq!(
-                lines(&HostPorts { action: Action::Deny }, json!({ list: [{"name": "a", "ports": ports}] })),
+                lines(
+                    &HostPorts { action: Action::Deny, ..HostPorts::default() },
+                    json!({ list: [{"name": "a", "ports": ports}] })
+                ),
                 [format!(
                     "hostPorts: {called} \"a\" (spec.{list}[0].ports[1].hostPort) takes port 8443 of the node: remove \
                      hostPort and reach the pod through a Service"
@@ -78,7 +83,7 @@ mod tests {
     fn zero_and_null_are_none() {
         for ports in [json!(null), json!([]), json!([{"hostPort": 0}, {"hostPort": null}, {}])] {
             let spec = json!({"containers": [{"name": "a", "ports": ports}]});
-            assert!(lines(&HostPorts { action: Action::Deny }, spec).is_empty());
+            assert!(lines(&HostPorts { action: Action::Deny, ..HostPorts::default() }, spec).is_empty());
         }
     }
 }

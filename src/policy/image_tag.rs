@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer};
 
-use super::{Action, Context, Field, Found, PolicyName, Quoted, Subject, Validation, Violation};
+use super::{Action, Context, Field, Found, Message, PolicyName, Quoted, Rule, Subject, Validation, Violation};
 use crate::pod::{ImageReference, PodSpec, RepositoryPrefix};
 
 /// The settings of `imageTag`.
@@ -21,6 +21,8 @@ use crate::pod::{ImageReference, PodSpec, RepositoryPrefix};
 pub struct ImageTag {
     /// What is done about it; `deny` by default.
     pub action: Action,
+    /// What is said of it, in place of podgate's own words.
+    pub message: Option<Message>,
     /// The tags that do not count as a version; `[latest]` by default.
     pub forbidden: Vec<String>,
     /// Whether every image needs a digest; `false` by default.
@@ -35,6 +37,7 @@ impl Default for ImageTag {
     fn default() -> Self {
         Self {
             action: Action::Deny,
+            message: None,
             forbidden: vec!["latest".to_owned()],
             require_digest: false,
             allowed_registries: Vec::new(),
@@ -96,8 +99,8 @@ impl ImageTag {
 impl Validation for ImageTag {
     const NAME: PolicyName = PolicyName("imageTag");
 
-    fn action(&self) -> Action {
-        self.action
+    fn rule(&self) -> Rule<'_> {
+        Rule { action: self.action, message: self.message.as_ref() }
     }
 
     fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Context<'_>, violations: &mut Vec<Violation<'a>>) {

@@ -6,7 +6,7 @@
 
 use serde::Deserialize;
 
-use super::{Action, Context, PodLimit, PolicyName, Validation, Violation};
+use super::{Context, PodLimit, PolicyName, Rule, Validation, Violation};
 use crate::pod::{PodSpec, ResourceName};
 
 /// The settings of `memory`.
@@ -17,8 +17,8 @@ pub struct Memory(pub PodLimit);
 impl Validation for Memory {
     const NAME: PolicyName = PolicyName("memory");
 
-    fn action(&self) -> Action {
-        self.0.action
+    fn rule(&self) -> Rule<'_> {
+        self.0.rule()
     }
 
     fn check<'a>(&self, pod: &'a PodSpec<'a>, context: &Context<'_>, violations: &mut Vec<Violation<'a>>) {

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 
 use serde::Deserialize;
 
-use super::{Action, Context, Field, Found, PolicyName, PositiveQuantity, Quoted, Subject, Violation};
+use super::{Action, Context, Field, Found, Message, PolicyName, PositiveQuantity, Quoted, Rule, Subject, Violation};
 use crate::pod::{Amount, Container, ContainerList, PodSpec, ResourceName};
 
 /// The most containers that a message names.
@@ -21,6 +21,8 @@ const NAMED_MAX: usize = 5;
 pub struct PodLimit {
     /// What is done about it; `off` by default.
     pub action: Action,
+    /// What is said of it, in place of podgate's own words.
+    pub message: Option<Message>,
     /// The most that a pod may use; there unless the policy is off.
     max: Option<PositiveQuantity>,
 }
@@ -29,6 +31,7 @@ pub struct PodLimit {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Settings {
     action: Option<Action>,
+    message: Option<Message>,
     max: Option<PositiveQuantity>,
 }
 
@@ -41,22 +44,26 @@ impl TryFrom<Settings> for PodLimit {
     type Error = MissingMax;
 
     fn try_from(settings: Settings) -> Result<Self, MissingMax> {
-        let Settings { action, max } = settings;
+        let Settings { action, message, max } = settings;
         let action = action.unwrap_or(Action::Off);
         if action != Action::Off && max.is_none() {
             return Err(MissingMax);
         }
-        Ok(Self { action, max })
+        Ok(Self { action, message, max })
     }
 }
 
 impl Default for PodLimit {
     fn default() -> Self {
-        Self { action: Action::Off, max: None }
+        Self { action: Action::Off, message: None, max: None }
     }
 }
 
 impl PodLimit {
+    pub(super) fn rule(&self) -> Rule<'_> {
+        Rule { action: self.action, message: self.message.as_ref() }
+    }
+
     /// What the pod has above the most that it may.
     pub(super) fn check<'a>(
         &self,

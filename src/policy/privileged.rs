@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use super::{Action, Context, Field, Found, PolicyName, Subject, Validation, Violation};
+use super::{Action, Context, Field, Found, Message, PolicyName, Rule, Subject, Validation, Violation};
 use crate::pod::{PodSpec, SecurityContext};
 
 const PRIVILEGED: &str = "securityContext.privileged";
@@ -19,19 +19,21 @@ const HOST_PROCESS: &str = "securityContext.windowsOptions.hostProcess";
 pub struct Privileged {
     /// What is done about it; `deny` by default.
     pub action: Action,
+    /// What is said of it, in place of podgate's own words.
+    pub message: Option<Message>,
 }
 
 impl Default for Privileged {
     fn default() -> Self {
-        Self { action: Action::Deny }
+        Self { action: Action::Deny, message: None }
     }
 }
 
 impl Validation for Privileged {
     const NAME: PolicyName = PolicyName("privileged");
 
-    fn action(&self) -> Action {
-        self.action
+    fn rule(&self) -> Rule<'_> {
+        Rule { action: self.action, message: self.message.as_ref() }
     }
 
     fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Context<'_>, violations: &mut Vec<Violation<'a>>) {

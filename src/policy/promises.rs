@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use super::{Action, Context, Field, Found, PolicyName, Subject, Validation, Violation};
+use super::{Action, Context, Field, Found, Message, PolicyName, Rule, Subject, Validation, Violation};
 use crate::pod::{PodSpec, Quantity, ResourceName};
 
 /// The settings of `promises`.
@@ -16,19 +16,21 @@ use crate::pod::{PodSpec, Quantity, ResourceName};
 pub struct Promises {
     /// What is done about it; `warn` by default.
     pub action: Action,
+    /// What is said of it, in place of podgate's own words.
+    pub message: Option<Message>,
 }
 
 impl Default for Promises {
     fn default() -> Self {
-        Self { action: Action::Warn }
+        Self { action: Action::Warn, message: None }
     }
 }
 
 impl Validation for Promises {
     const NAME: PolicyName = PolicyName("promises");
 
-    fn action(&self) -> Action {
-        self.action
+    fn rule(&self) -> Rule<'_> {
+        Rule { action: self.action, message: self.message.as_ref() }
     }
 
     fn check<'a>(&self, pod: &'a PodSpec<'a>, context: &Context<'_>, violations: &mut Vec<Violation<'a>>) {

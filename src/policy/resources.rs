@@ -12,7 +12,7 @@
 
 use serde::Deserialize;
 
-use super::PositiveQuantity;
+use super::{PolicyName, PositiveQuantity};
 use crate::patch::{Patch, Pointer, Value, add_members};
 use crate::pod::{Container, ContainerList, PodSpec, Quantity, ResourceName, ResourceRequirements};
 
@@ -37,6 +37,9 @@ impl Default for Limits {
 }
 
 impl Resources {
+    /// The mutation's key in the configuration file.
+    pub(super) const NAME: PolicyName = PolicyName("resources");
+
     /// No default at all.
     #[must_use]
     pub const fn off() -> Self {

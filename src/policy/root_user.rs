@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use super::{Action, Context, Field, Found, PolicyName, Subject, Validation, Violation};
+use super::{Action, Context, Field, Found, Message, PolicyName, Rule, Subject, Validation, Violation};
 use crate::pod::{Container, Effective, PodSpec};
 
 const RUN_AS_USER: &str = "securityContext.runAsUser";
@@ -22,11 +22,13 @@ const ADDED_CAPABILITIES: &str = "securityContext.capabilities.add";
 pub struct RootUser {
     /// What is done about it; `deny` by default.
     pub action: Action,
+    /// What is said of it, in place of podgate's own words.
+    pub message: Option<Message>,
 }
 
 impl Default for RootUser {
     fn default() -> Self {
-        Self { action: Action::Deny }
+        Self { action: Action::Deny, message: None }
     }
 }
 
@@ -53,8 +55,8 @@ fn root_field(pod: &PodSpec<'_>, container: &Container<'_>) -> Option<(Field, &'
 impl Validation for RootUser {
     const NAME: PolicyName = PolicyName("rootUser");
 
-    fn action(&self) -> Action {
-        self.action
+    fn rule(&self) -> Rule<'_> {
+        Rule { action: self.action, message: self.message.as_ref() }
     }
 
     fn check<'a>(&self, pod: &'a PodSpec<'a>, context: &Context<'_>, violations: &mut Vec<Violation<'a>>) {

@@ -8,7 +8,7 @@
 
 use serde::Deserialize;
 
-use super::root_user;
+use super::{PolicyName, root_user};
 use crate::patch::{Patch, Pointer, Value, add_members};
 use crate::pod::{Container, ContainerList, PodSpec};
 
@@ -29,6 +29,9 @@ impl Default for SecurityContext {
 }
 
 impl SecurityContext {
+    /// The mutation's key in the configuration file.
+    pub(super) const NAME: PolicyName = PolicyName("securityContext");
+
     /// Whether `allowPrivilegeEscalation: false` is due on a container.
     pub(super) fn forbids_escalation(&self, pod: &PodSpec<'_>, container: &Container<'_>) -> bool {
         !self.allow_privilege_escalation
@@ -79,7 +82,7 @@ impl SecurityContext {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{patched, pod};
+    use super::super::testing::patched;
     use super::SecurityContext;
     use serde_json::json;
 
@@ -155,6 +158,6 @@ mod tests {
             SecurityContext { allow_privilege_escalation: true, run_as_non_root: false };
         policies.mutations.resources = super::super::Resources::off();
         let spec = json!({"containers": [{"name": "a", "image": "a:1"}]});
-        assert!(policies.mutate_pod(&pod(&spec.to_string())).is_none());
+        assert_eq!(patched(&policies, spec.clone()), spec);
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Context, Mutations, Policies, Stage, Validation};
+use super::{Context, Mutations, Policies, Requester, Stage, Validation};
 use crate::json::Object;
 use crate::pod::PodSpec;
 
@@ -27,8 +27,9 @@ pub(super) fn lines(validation: &impl Validation, spec: Value) -> Vec<String> {
 pub(super) fn patched(policies: &Policies, spec: Value) -> Value {
     let text = spec.to_string();
     let mut object = Value::from_iter([("spec", spec)]);
-    if let Some(patch) = policies.mutate_pod(&pod(&text)) {
-        let patch = serde_json::to_value(&patch).unwrap_or_default();
+    let in_force = policies.in_force(Requester::default()).unwrap_or_else(|| panic!("nobody is excluded"));
+    if let Some(mutated) = in_force.mutate_pod(&pod(&text)) {
+        let patch = serde_json::to_value(&mutated.patch).unwrap_or_default();
         let patch: json_patch::Patch = serde_json::from_value(patch).unwrap_or_else(|error| panic!("{error}"));
         json_patch::patch(&mut object, &patch).unwrap_or_else(|error| panic!("{error}"));
     }

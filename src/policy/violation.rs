@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Write as _};
 
-use super::{Action, PolicyName};
+use super::{Action, PolicyName, Rule};
 use crate::pod::ContainerList;
 
 /// The most characters of a value that a message shows.
@@ -147,8 +147,31 @@ impl Violation<'_> {
 pub struct Judgement<'a> {
     /// What was found.
     pub violation: Violation<'a>,
-    /// The policy's action, softened where the violation is none of this request's making.
+    /// What is done about it: the policy's action, softened where the violation is none of this
+    /// request's making.
     pub action: Action,
+    /// The policy's action and message.
+    pub rule: Rule<'a>,
+}
+
+impl Judgement<'_> {
+    /// One line for a message, in the words of the configuration where it has some; `root` is
+    /// where the pod stands in the object, such as `spec.template.`, or nothing.
+    #[must_use]
+    pub fn line(&self, root: &str) -> String {
+        let violation = &self.violation;
+        let Some(message) = self.rule.message else { return violation.line(root) };
+        let container = match violation.subject {
+            Subject::Pod => "pod".to_owned(),
+            Subject::Container { name, .. } | Subject::Volume { name, .. } => Shown(name).to_string(),
+        };
+        let path = format!("{root}{}", violation.field_path());
+        let found = match &violation.found {
+            Found::Value(value) => Shown(value).to_string(),
+            Found::Amount { shown, .. } => shown.clone(),
+        };
+        format!("{}: {}", violation.policy, message.fill(&container, &path, &found))
+    }
 }
 
 /// The violations that the old object of an update had already.
@@ -196,7 +219,15 @@ pub struct Quoted<'a>(pub &'a str);
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_char('"')?;
+        write!(formatter, "\"{}\"", Shown(self.0))
+    }
+}
+
+/// The same without the quotes.
+struct Shown<'a>(&'a str);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for character in self.0.chars().take(SHOWN_MAX) {
             if character.is_control() {
                 write!(formatter, "{}", character.escape_default())?;
@@ -207,7 +238,7 @@ impl fmt::Display for Quoted<'_> {
         if self.0.chars().nth(SHOWN_MAX).is_some() {
             formatter.write_char('…')?;
         }
-        formatter.write_char('"')
+        Ok(())
     }
 }
 
