@@ -4,6 +4,8 @@
 
 use std::cmp::Reverse;
 
+use time::Date;
+
 use crate::pod::{ObjectMeta, Pod, PodSpec, Workload, WorkloadKind};
 use crate::policy::{Action, InForce, Judgement, Mutated, Policies, PolicyName};
 use crate::review::{self, Denial, Described, Malformed, Requested, Response, Review, Subresource};
@@ -91,10 +93,12 @@ pub struct Event {
 }
 
 /// Answers one review. Never panics, never blocks, and never allows what it could not read.
+///
+/// `today`, in UTC, decides which exclusions have expired.
 #[must_use]
-pub fn answer(policies: &Policies, webhook: Webhook, body: &[u8]) -> Answer {
+pub fn answer(policies: &Policies, webhook: Webhook, body: &[u8], today: Date) -> Answer {
     match review::read(body) {
-        Ok(review) => answer_review(policies, webhook, &review),
+        Ok(review) => answer_review(policies, webhook, &review, today),
         Err(error) => answer_malformed(&error),
     }
 }
@@ -111,14 +115,14 @@ fn answer_malformed(error: &Malformed) -> Answer {
     }
 }
 
-fn answer_review(policies: &Policies, webhook: Webhook, review: &Review<'_>) -> Answer {
-    let outcome = match (&review.requested, policies.in_force(review.requester())) {
+fn answer_review(policies: &Policies, webhook: Webhook, review: &Review<'_>, today: Date) -> Answer {
+    let outcome = match (&review.requested, policies.in_force(review.requester(today))) {
         (Err(invalid), _) => Outcome::refused(Denial::bad_request(invalid.to_string())),
         (Ok(Requested::Pod { subresource, object, old_object }), Some(policies)) => {
-            review_pod(policies, webhook, review, *subresource, object, old_object.as_deref())
+            review_pod(&policies, webhook, review, *subresource, object, old_object.as_deref())
         }
         (Ok(Requested::Workload { kind, object, old_object }), Some(policies)) if webhook == Webhook::Validate => {
-            review_workload(policies, review, *kind, object, old_object.as_deref())
+            review_workload(&policies, review, *kind, object, old_object.as_deref())
         }
         (Ok(_), _) => Outcome::default(),
     };
@@ -126,7 +130,7 @@ fn answer_review(policies: &Policies, webhook: Webhook, review: &Review<'_>) -> 
 }
 
 fn review_pod(
-    policies: InForce<'_>,
+    policies: &InForce<'_>,
     webhook: Webhook,
     review: &Review<'_>,
     subresource: Subresource,
@@ -153,7 +157,7 @@ fn review_pod(
 }
 
 fn mutate(
-    policies: InForce<'_>,
+    policies: &InForce<'_>,
     subresource: Subresource,
     pod: &PodSpec<'_>,
     old: Option<&PodSpec<'_>>,
@@ -173,7 +177,7 @@ fn mutate(
 }
 
 fn review_workload(
-    policies: InForce<'_>,
+    policies: &InForce<'_>,
     review: &Review<'_>,
     kind: WorkloadKind,
     object: &Workload<'_>,

@@ -52,6 +52,7 @@ pub struct Metrics {
     reloads: IntCounterVec,
     reload_successful: IntGaugeVec,
     reload_success_timestamp: IntGaugeVec,
+    exclusions_expired: IntGauge,
 }
 
 /// A file that is read again when it changes.
@@ -186,6 +187,11 @@ impl Metrics {
             ),
             reload_successful,
             reload_success_timestamp,
+            exclusions_expired: gauge(
+                to,
+                "podgate_exclusions_expired",
+                "Exclusions in the configuration whose day is over, so that they no longer count.",
+            ),
             registry,
         }
     }
@@ -258,6 +264,11 @@ impl Metrics {
     /// The certificate in use expires at `time`.
     pub(crate) fn certificate_expires(&self, time: OffsetDateTime) {
         self.certificate_expiry.set(time.unix_timestamp());
+    }
+
+    /// That many exclusions of the configuration have expired.
+    pub(crate) fn exclusions_expired(&self, count: usize) {
+        self.exclusions_expired.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// All metrics in Prometheus' text format.

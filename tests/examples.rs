@@ -21,7 +21,7 @@ fn example(name: &str) -> Policies {
 fn answer(policies: &Policies, webhook: Webhook, spec: &Value) -> Value {
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "demo"}, "spec": spec});
     let body = review("CREATE", &pod, &Value::Null).to_string();
-    let answer = admission::answer(policies, webhook, body.as_bytes());
+    let answer = admission::answer(policies, webhook, body.as_bytes(), time::Date::MIN);
     serde_json::from_slice::<Value>(&answer.body).expect("every answer is JSON")["response"].take()
 }
 

@@ -11,7 +11,7 @@ use clap::Args;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{info, warn};
 
-use super::follow::{CertificateFiles, ConfigurationFile};
+use super::follow::{self, CertificateFiles, ConfigurationFile};
 use super::logging::{self, LogFormat};
 use super::{Exit, duration, fail};
 use crate::admission::{self, Webhook};
@@ -70,6 +70,7 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
     if let Err(error) = logging::start(arguments.log_format) {
         return fail(&error);
     }
+    follow::warn_of(&policies);
     let files = arguments.tls_cert.clone().zip(arguments.tls_key.clone());
     let files = files.map(|(certificate, key)| CertificateFiles::new(certificate, key));
     let certificate = match certificate(files.as_ref()) {
@@ -128,7 +129,9 @@ async fn serve(start: Start, reload_interval: Duration) -> ExitCode {
     let Start { settings, certificate, policies, configuration, files } = start;
     let policies = Arc::new(ArcSwap::from_pointee(policies));
     let in_force = Arc::clone(&policies);
-    let admit = Arc::new(move |webhook: Webhook, body: &[u8]| admission::answer(&in_force.load(), webhook, body));
+    let admit = Arc::new(move |webhook: Webhook, body: &[u8]| {
+        admission::answer(&in_force.load(), webhook, body, super::today())
+    });
     let (signals, server) = match (Signals::new(), Server::bind(settings, &certificate, admit).await) {
         (Ok(signals), Ok(server)) => (signals, server),
         (Err(error), _) => return fail(&format_args!("cannot wait for signals: {error}")),
@@ -138,6 +141,7 @@ async fn serve(start: Start, reload_interval: Duration) -> ExitCode {
     if let Some(files) = files {
         tokio::spawn(files.follow(server.control(), reload_interval));
     }
+    tokio::spawn(follow::show_expired_exclusions(Arc::clone(&policies), server.control()));
     if let Some(configuration) = configuration {
         tokio::spawn(configuration.follow(policies, server.control(), reload_interval));
     }

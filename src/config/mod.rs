@@ -137,6 +137,12 @@ mod tests {
             ),
             ("validations:\n  privileged:\n    message: \"{image}\"\n", 3, "there are {container}, {path} and {found}"),
             ("validations:\n  privileged:\n    message: \"\"\n", 3, "empty message"),
+            ("exclude:\n  users:\n    - { name: a, until: 2026-02-30 }\n", 3, "\"2026-02-30\" is no date"),
+            ("exclude:\n  users:\n    - a\n    - name: b\n      untill: 2026-01-01\n", 5, "did you mean \"until\"?"),
+            ("exclude:\n  users:\n    - a\n    - 7\n", 4, "in quotes"),
+            ("exclude:\n  images: [nginx]\n", 2, "namespaces, users, groups"),
+            ("validations:\n  hostPath:\n    exclude: { containers: [a] }\n", 3, "namespaces, users, groups"),
+            ("validations:\n  imageTag:\n    exclude:\n      images: [\"nginx*\"]\n", 4, "docker.io/library/nginx*"),
             ("mutations: [1]\n", 1, ""),
             ("workloads: maybe\n", 1, "deny, warn, off"),
             ("workloads: warn\nworkloads: off\n", 2, "workloads"),
@@ -165,6 +171,6 @@ mod tests {
         assert_eq!(policies.validations.promises.action, crate::policy::Action::Off);
         assert_eq!(policies.workloads, crate::policy::Workloads::Deny);
         assert_eq!(policies.exclude.namespaces, crate::policy::Exclude::default().namespaces);
-        assert!(policies.exclude.users.matches("system:serviceaccount:ops:x"));
+        assert!(policies.exclude.users.cover("system:serviceaccount:ops:x", time::Date::MIN));
     }
 }

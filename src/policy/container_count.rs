@@ -6,7 +6,10 @@
 
 use serde::Deserialize;
 
-use super::{Action, Context, Field, Found, Message, PolicyName, Rule, Subject, Validation, Violation};
+use super::{
+    Action, Context, Field, Found, Message, PodExclude, PolicyName, Rule, RuleExclude, Subject, Validation, Violation,
+    null_is_default,
+};
 use crate::pod::{Container, PodSpec};
 
 /// The settings of `containerCount`.
@@ -17,13 +20,16 @@ pub struct ContainerCount {
     pub action: Action,
     /// What is said of it, in place of podgate's own words.
     pub message: Option<Message>,
+    /// Whose requests it does not concern.
+    #[serde(deserialize_with = "null_is_default")]
+    pub exclude: PodExclude,
     /// The most containers that a pod may have; 5 by default.
     pub max: usize,
 }
 
 impl Default for ContainerCount {
     fn default() -> Self {
-        Self { action: Action::Deny, message: None, max: 5 }
+        Self { action: Action::Deny, message: None, exclude: PodExclude::default(), max: 5 }
     }
 }
 
@@ -31,7 +37,7 @@ impl Validation for ContainerCount {
     const NAME: PolicyName = PolicyName("containerCount");
 
     fn rule(&self) -> Rule<'_> {
-        Rule { action: self.action, message: self.message.as_ref() }
+        Rule { action: self.action, message: self.message.as_ref(), exclude: RuleExclude::Pod(&self.exclude) }
     }
 
     fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Context<'_>, violations: &mut Vec<Violation<'a>>) {

@@ -11,7 +11,10 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer};
 
-use super::{Action, Context, Field, Found, Message, PolicyName, Quoted, Rule, Subject, Validation, Violation};
+use super::{
+    Action, Context, Field, Found, Message, PodExclude, PolicyName, Quoted, Rule, RuleExclude, Subject, Validation,
+    Violation, null_is_default,
+};
 use crate::pod::PodSpec;
 
 /// The settings of `hostPath`.
@@ -22,6 +25,9 @@ pub struct HostPath {
     pub action: Action,
     /// What is said of it, in place of podgate's own words.
     pub message: Option<Message>,
+    /// Whose requests it does not concern.
+    #[serde(deserialize_with = "null_is_default")]
+    pub exclude: PodExclude,
     /// The directories that may be mounted; `[/data/shared, /tmp/container]` by default.
     pub allow: Vec<AllowedPath>,
 }
@@ -29,7 +35,12 @@ pub struct HostPath {
 impl Default for HostPath {
     fn default() -> Self {
         let exact = |path: &str| AllowedPath { path: path.to_owned(), and_below: false };
-        Self { action: Action::Deny, message: None, allow: vec![exact("/data/shared"), exact("/tmp/container")] }
+        Self {
+            action: Action::Deny,
+            message: None,
+            exclude: PodExclude::default(),
+            allow: vec![exact("/data/shared"), exact("/tmp/container")],
+        }
     }
 }
 
@@ -160,7 +171,7 @@ impl Validation for HostPath {
     const NAME: PolicyName = PolicyName("hostPath");
 
     fn rule(&self) -> Rule<'_> {
-        Rule { action: self.action, message: self.message.as_ref() }
+        Rule { action: self.action, message: self.message.as_ref(), exclude: RuleExclude::Pod(&self.exclude) }
     }
 
     fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Context<'_>, violations: &mut Vec<Violation<'a>>) {

@@ -6,7 +6,10 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use super::{Action, Context, Field, Found, Message, PolicyName, Rule, Subject, Validation, Violation};
+use super::{
+    Action, Context, Field, Found, Message, PodExclude, PolicyName, Rule, RuleExclude, Subject, Validation, Violation,
+    null_is_default,
+};
 use crate::pod::PodSpec;
 
 /// The settings of `hostPID`.
@@ -17,11 +20,14 @@ pub struct HostPid {
     pub action: Action,
     /// What is said of it, in place of podgate's own words.
     pub message: Option<Message>,
+    /// Whose requests it does not concern.
+    #[serde(deserialize_with = "null_is_default")]
+    pub exclude: PodExclude,
 }
 
 impl Default for HostPid {
     fn default() -> Self {
-        Self { action: Action::Off, message: None }
+        Self { action: Action::Off, message: None, exclude: PodExclude::default() }
     }
 }
 
@@ -29,7 +35,7 @@ impl Validation for HostPid {
     const NAME: PolicyName = PolicyName("hostPID");
 
     fn rule(&self) -> Rule<'_> {
-        Rule { action: self.action, message: self.message.as_ref() }
+        Rule { action: self.action, message: self.message.as_ref(), exclude: RuleExclude::Pod(&self.exclude) }
     }
 
     fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Context<'_>, violations: &mut Vec<Violation<'a>>) {

@@ -8,7 +8,10 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use super::{Action, Context, Field, Found, Message, PolicyName, Rule, Subject, Validation, Violation};
+use super::{
+    Action, ContainerExclude, Context, Field, Found, Message, PolicyName, Rule, RuleExclude, Subject, Validation,
+    Violation, null_is_default,
+};
 use crate::pod::PodSpec;
 
 /// The settings of `hostPorts`.
@@ -19,11 +22,14 @@ pub struct HostPorts {
     pub action: Action,
     /// What is said of it, in place of podgate's own words.
     pub message: Option<Message>,
+    /// Whose requests, and which containers, it does not concern.
+    #[serde(deserialize_with = "null_is_default")]
+    pub exclude: ContainerExclude,
 }
 
 impl Default for HostPorts {
     fn default() -> Self {
-        Self { action: Action::Off, message: None }
+        Self { action: Action::Off, message: None, exclude: ContainerExclude::default() }
     }
 }
 
@@ -31,7 +37,7 @@ impl Validation for HostPorts {
     const NAME: PolicyName = PolicyName("hostPorts");
 
     fn rule(&self) -> Rule<'_> {
-        Rule { action: self.action, message: self.message.as_ref() }
+        Rule { action: self.action, message: self.message.as_ref(), exclude: RuleExclude::Container(&self.exclude) }
     }
 
     fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Context<'_>, violations: &mut Vec<Violation<'a>>) {

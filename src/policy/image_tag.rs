@@ -12,7 +12,10 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer};
 
-use super::{Action, Context, Field, Found, Message, PolicyName, Quoted, Rule, Subject, Validation, Violation};
+use super::{
+    Action, ContainerExclude, Context, Field, Found, Message, PolicyName, Quoted, Rule, RuleExclude, Subject,
+    Validation, Violation, null_is_default,
+};
 use crate::pod::{ImageReference, PodSpec, RepositoryPrefix};
 
 /// The settings of `imageTag`.
@@ -23,6 +26,9 @@ pub struct ImageTag {
     pub action: Action,
     /// What is said of it, in place of podgate's own words.
     pub message: Option<Message>,
+    /// Whose requests, and which containers, it does not concern.
+    #[serde(deserialize_with = "null_is_default")]
+    pub exclude: ContainerExclude,
     /// The tags that do not count as a version; `[latest]` by default.
     pub forbidden: Vec<String>,
     /// Whether every image needs a digest; `false` by default.
@@ -38,6 +44,7 @@ impl Default for ImageTag {
         Self {
             action: Action::Deny,
             message: None,
+            exclude: ContainerExclude::default(),
             forbidden: vec!["latest".to_owned()],
             require_digest: false,
             allowed_registries: Vec::new(),
@@ -100,7 +107,7 @@ impl Validation for ImageTag {
     const NAME: PolicyName = PolicyName("imageTag");
 
     fn rule(&self) -> Rule<'_> {
-        Rule { action: self.action, message: self.message.as_ref() }
+        Rule { action: self.action, message: self.message.as_ref(), exclude: RuleExclude::Container(&self.exclude) }
     }
 
     fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Context<'_>, violations: &mut Vec<Violation<'a>>) {

@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 
+use super::active::ActiveMutations;
 use super::{
-    Action, Context, Existing, Judgement, Policies, PolicyName, Requester, Rule, Validation, Violation, Workloads,
+    Action, ContainerExclude, Context, Existing, Judgement, Policies, PolicyName, Requester, Resources, Rule,
+    RuleExclude, SecurityContext, Subject, Validation, Violation, Workloads,
 };
-use super::{Resources, SecurityContext};
 use crate::patch::Patch;
 use crate::pod::{Container, ContainerList, PodSpec};
 
@@ -13,6 +14,8 @@ use crate::pod::{Container, ContainerList, PodSpec};
 #[derive(Debug, Clone, Copy)]
 pub struct InForce<'r> {
     policies: &'r Policies,
+    requester: Requester<'r>,
+    mutations: ActiveMutations<'r>,
 }
 
 /// What the mutations make of a pod.
@@ -46,7 +49,12 @@ impl Policies {
     /// The policies for a requester; `None` where it is excluded from all of them.
     #[must_use]
     pub fn in_force<'r>(&'r self, requester: Requester<'r>) -> Option<InForce<'r>> {
-        (!self.exclude.covers(requester)).then_some(InForce { policies: self })
+        let is_excluded = self.exclude.requesters().cover(&requester);
+        (!is_excluded).then(|| InForce {
+            policies: self,
+            requester,
+            mutations: ActiveMutations::of(&self.mutations, &requester),
+        })
     }
 }
 
@@ -55,8 +63,9 @@ impl<'r> InForce<'r> {
     #[must_use]
     pub fn mutate_pod(&self, pod: &PodSpec<'_>) -> Option<Mutated> {
         let mut mutating = Mutating::default();
-        let mutations = &self.policies.mutations;
-        mutating.run(Resources::NAME, |patch| mutations.resources.patch_pod(pod, patch));
+        if let Some(resources) = self.mutations.resources_of_pod() {
+            mutating.run(Resources::NAME, |patch| resources.patch_pod(pod, patch));
+        }
         for (list, index, container) in pod.all_containers() {
             self.mutate_container(pod, list, index, container, &mut mutating);
         }
@@ -78,18 +87,19 @@ impl<'r> InForce<'r> {
     }
 
     fn mutate_container(
-        self,
+        &self,
         pod: &PodSpec<'_>,
         list: ContainerList,
         index: usize,
         container: &Container<'_>,
         mutating: &mut Mutating,
     ) {
-        let mutations = &self.policies.mutations;
-        mutating.run(SecurityContext::NAME, |patch| {
-            mutations.security_context.patch(pod, list, index, container, patch);
-        });
-        mutating.run(Resources::NAME, |patch| mutations.resources.patch(pod, list, index, container, patch));
+        if let Some(security_context) = self.mutations.security_context(container) {
+            mutating.run(SecurityContext::NAME, |patch| security_context.patch(pod, list, index, container, patch));
+        }
+        if let Some(resources) = self.mutations.resources(container) {
+            mutating.run(Resources::NAME, |patch| resources.patch(pod, list, index, container, patch));
+        }
     }
 
     /// The denials with which `/mutate` answers at once, where a patch cannot mend the pod.
@@ -129,7 +139,7 @@ impl<'r> InForce<'r> {
         judgements
     }
 
-    fn judge<'a>(self, stage: Stage, pod: &'a PodSpec<'a>, old: Option<&'a PodSpec<'a>>) -> Vec<Judgement<'a>>
+    fn judge<'a>(&self, stage: Stage, pod: &'a PodSpec<'a>, old: Option<&'a PodSpec<'a>>) -> Vec<Judgement<'a>>
     where
         'r: 'a,
     {
@@ -148,12 +158,13 @@ impl<'r> InForce<'r> {
             .collect()
     }
 
-    fn violations<'a>(self, stage: Stage, pod: &'a PodSpec<'a>) -> Vec<(Violation<'a>, Rule<'a>)>
+    fn violations<'a>(&self, stage: Stage, pod: &'a PodSpec<'a>) -> Vec<(Violation<'a>, Rule<'a>)>
     where
         'r: 'a,
     {
-        let Policies { mutations, validations, .. } = self.policies;
-        let mut check = Check { pod, context: Context { mutations, stage }, found: Vec::new() };
+        let Self { policies: Policies { validations, .. }, requester, mutations } = *self;
+        let context = Context { mutations, stage, today: requester.today };
+        let mut check = Check { pod, context, requester, found: Vec::new() };
         check.run(&validations.privileged);
         check.run(&validations.root_user);
         check.run(&validations.image_tag);
@@ -177,6 +188,7 @@ impl<'r> InForce<'r> {
 struct Check<'a> {
     pod: &'a PodSpec<'a>,
     context: Context<'a>,
+    requester: Requester<'a>,
     found: Vec<(Violation<'a>, Rule<'a>)>,
 }
 
@@ -188,7 +200,28 @@ impl<'a> Check<'a> {
         }
         let mut violations = Vec::new();
         validation.check(self.pod, &self.context, &mut violations);
+        // Asked last: most pods violate nothing.
+        if violations.is_empty() || rule.exclude.requesters().cover(&self.requester) {
+            return;
+        }
+        if let RuleExclude::Container(exclude) = rule.exclude {
+            violations.retain(|violation| !self.is_excluded(exclude, violation.subject));
+        }
         self.found.extend(violations.into_iter().map(|violation| (violation, rule)));
+    }
+
+    fn is_excluded(&self, exclude: &ContainerExclude, subject: Subject<'_>) -> bool {
+        let Self { pod, context, .. } = self;
+        match subject {
+            Subject::Pod => false,
+            Subject::Container { list, index, name } => {
+                exclude.covers_container(name, || context.image(&pod.list(list)[index]), context.today)
+            }
+            Subject::Volume { index, .. } => pod.volumes[index]
+                .image
+                .as_ref()
+                .is_some_and(|image| exclude.covers_image(|| &*image.reference, context.today)),
+        }
     }
 }
 

@@ -6,10 +6,13 @@
 //! has them.
 
 mod action;
+mod active;
+mod advice;
 mod container_count;
 mod context;
 mod cpu;
 mod exclude;
+mod exclusions;
 mod host_ipc;
 mod host_network;
 mod host_path;
@@ -35,17 +38,18 @@ use std::fmt;
 use serde::Deserialize;
 
 pub use action::{Action, Workloads};
+pub use advice::Advice;
 pub use container_count::ContainerCount;
 pub use context::Context;
 pub use cpu::Cpu;
-pub use exclude::{Exclude, Requester};
+pub use exclude::{ContainerExclude, Exclude, PodExclude, Requester, RuleExclude};
+pub use exclusions::{Exclusions, GlobWithoutRegistry, ImageExclusions, NotADate};
 pub use host_ipc::HostIpc;
 pub use host_network::HostNetwork;
 pub use host_path::{AllowedPath, HostPath, InvalidAllowedPath};
 pub use host_pid::HostPid;
 pub use host_ports::HostPorts;
 pub use image_tag::ImageTag;
-use in_force::Stage;
 pub use in_force::{InForce, Mutated};
 pub use memory::Memory;
 pub use message::{InvalidMessage, Message};
@@ -92,6 +96,13 @@ pub struct Mutations {
     pub resources: Resources,
 }
 
+impl Mutations {
+    /// Whom each does not concern.
+    fn excludes(&self) -> [(PolicyName, &ContainerExclude); 2] {
+        [(SecurityContext::NAME, &self.security_context.exclude), (Resources::NAME, &self.resources.exclude)]
+    }
+}
+
 /// What is not allowed in a pod.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -132,6 +143,29 @@ pub struct Validations {
     /// `promises`.
     #[serde(deserialize_with = "null_is_default")]
     pub promises: Promises,
+}
+
+impl Validations {
+    /// What each has in common with the others.
+    fn rules(&self) -> [(PolicyName, Rule<'_>); 12] {
+        fn of<V: Validation>(validation: &V) -> (PolicyName, Rule<'_>) {
+            (V::NAME, validation.rule())
+        }
+        [
+            of(&self.privileged),
+            of(&self.root_user),
+            of(&self.image_tag),
+            of(&self.host_path),
+            of(&self.host_network),
+            of(&self.host_pid),
+            of(&self.host_ipc),
+            of(&self.host_ports),
+            of(&self.container_count),
+            of(&self.cpu),
+            of(&self.memory),
+            of(&self.promises),
+        ]
+    }
 }
 
 /// A key without a value, as `mutations:` with everything below it commented out, is no key.

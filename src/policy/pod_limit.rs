@@ -9,7 +9,10 @@ use std::cmp::Ordering;
 
 use serde::Deserialize;
 
-use super::{Action, Context, Field, Found, Message, PolicyName, PositiveQuantity, Quoted, Rule, Subject, Violation};
+use super::{
+    Action, Context, Field, Found, Message, PodExclude, PolicyName, PositiveQuantity, Quoted, Rule, RuleExclude,
+    Subject, Violation, null_is_default,
+};
 use crate::pod::{Amount, Container, ContainerList, PodSpec, ResourceName};
 
 /// The most containers that a message names.
@@ -23,6 +26,8 @@ pub struct PodLimit {
     pub action: Action,
     /// What is said of it, in place of podgate's own words.
     pub message: Option<Message>,
+    /// Whose requests it does not concern.
+    pub exclude: PodExclude,
     /// The most that a pod may use; there unless the policy is off.
     max: Option<PositiveQuantity>,
 }
@@ -32,6 +37,8 @@ pub struct PodLimit {
 struct Settings {
     action: Option<Action>,
     message: Option<Message>,
+    #[serde(deserialize_with = "null_is_default")]
+    exclude: PodExclude,
     max: Option<PositiveQuantity>,
 }
 
@@ -44,24 +51,24 @@ impl TryFrom<Settings> for PodLimit {
     type Error = MissingMax;
 
     fn try_from(settings: Settings) -> Result<Self, MissingMax> {
-        let Settings { action, message, max } = settings;
+        let Settings { action, message, exclude, max } = settings;
         let action = action.unwrap_or(Action::Off);
         if action != Action::Off && max.is_none() {
             return Err(MissingMax);
         }
-        Ok(Self { action, message, max })
+        Ok(Self { action, message, exclude, max })
     }
 }
 
 impl Default for PodLimit {
     fn default() -> Self {
-        Self { action: Action::Off, message: None, max: None }
+        Self { action: Action::Off, message: None, exclude: PodExclude::default(), max: None }
     }
 }
 
 impl PodLimit {
     pub(super) fn rule(&self) -> Rule<'_> {
-        Rule { action: self.action, message: self.message.as_ref() }
+        Rule { action: self.action, message: self.message.as_ref(), exclude: RuleExclude::Pod(&self.exclude) }
     }
 
     /// What the pod has above the most that it may.

@@ -12,7 +12,7 @@
 
 use serde::Deserialize;
 
-use super::{PolicyName, PositiveQuantity};
+use super::{ContainerExclude, PolicyName, PositiveQuantity, null_is_default};
 use crate::patch::{Patch, Pointer, Value, add_members};
 use crate::pod::{Container, ContainerList, PodSpec, Quantity, ResourceName, ResourceRequirements};
 
@@ -21,6 +21,9 @@ use crate::pod::{Container, ContainerList, PodSpec, Quantity, ResourceName, Reso
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Resources {
     limits: Limits,
+    /// Whose requests, and which containers, it does not concern.
+    #[serde(deserialize_with = "null_is_default")]
+    pub exclude: ContainerExclude,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -42,8 +45,8 @@ impl Resources {
 
     /// No default at all.
     #[must_use]
-    pub const fn off() -> Self {
-        Self { limits: Limits { cpu: None, memory: None } }
+    pub fn off() -> Self {
+        Self { limits: Limits { cpu: None, memory: None }, exclude: ContainerExclude::default() }
     }
 
     fn default_limit(&self, name: ResourceName) -> Option<&Quantity<'static>> {
@@ -146,8 +149,11 @@ mod tests {
 
     fn limited(spec: Value) -> Value {
         let mut policies = Policies::default();
-        policies.mutations.security_context =
-            super::super::SecurityContext { allow_privilege_escalation: true, run_as_non_root: false };
+        policies.mutations.security_context = super::super::SecurityContext {
+            allow_privilege_escalation: true,
+            run_as_non_root: false,
+            ..Default::default()
+        };
         patched(&policies, spec)
     }
 

@@ -9,7 +9,10 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use super::{Action, Context, Field, Found, Message, PolicyName, Rule, Subject, Validation, Violation};
+use super::{
+    Action, ContainerExclude, Context, Field, Found, Message, PolicyName, Rule, RuleExclude, Subject, Validation,
+    Violation, null_is_default,
+};
 use crate::pod::{Container, Effective, PodSpec};
 
 const RUN_AS_USER: &str = "securityContext.runAsUser";
@@ -24,11 +27,14 @@ pub struct RootUser {
     pub action: Action,
     /// What is said of it, in place of podgate's own words.
     pub message: Option<Message>,
+    /// Whose requests, and which containers, it does not concern.
+    #[serde(deserialize_with = "null_is_default")]
+    pub exclude: ContainerExclude,
 }
 
 impl Default for RootUser {
     fn default() -> Self {
-        Self { action: Action::Deny, message: None }
+        Self { action: Action::Deny, message: None, exclude: ContainerExclude::default() }
     }
 }
 
@@ -56,12 +62,12 @@ impl Validation for RootUser {
     const NAME: PolicyName = PolicyName("rootUser");
 
     fn rule(&self) -> Rule<'_> {
-        Rule { action: self.action, message: self.message.as_ref() }
+        Rule { action: self.action, message: self.message.as_ref(), exclude: RuleExclude::Container(&self.exclude) }
     }
 
     fn check<'a>(&self, pod: &'a PodSpec<'a>, context: &Context<'_>, violations: &mut Vec<Violation<'a>>) {
-        let forced = &context.mutations.security_context;
         for (list, index, container) in pod.all_containers() {
+            let Some(forced) = context.mutations.security_context(container) else { continue };
             let subject = Subject::Container { list, index, name: &container.name };
             let mut violate = |field, found, statement| {
                 let found = Found::Value(Cow::Borrowed(found));

@@ -1,6 +1,7 @@
-//! What every validation has: what is done about a violation, and in whose words.
+//! What every validation has: what is done about a violation, in whose words, and whom it does
+//! not concern.
 
-use super::{Action, Message};
+use super::{Action, Message, RuleExclude};
 
 /// What is done about the violations of one validation.
 #[derive(Debug, Clone, Copy)]
@@ -9,4 +10,6 @@ pub struct Rule<'r> {
     pub action: Action,
     /// What is said of it, where podgate's own words are not wanted.
     pub message: Option<&'r Message>,
+    /// Whom it does not concern.
+    pub exclude: RuleExclude<'r>,
 }

@@ -8,7 +8,7 @@
 
 use serde::Deserialize;
 
-use super::{PolicyName, root_user};
+use super::{ContainerExclude, PolicyName, null_is_default, root_user};
 use crate::patch::{Patch, Pointer, Value, add_members};
 use crate::pod::{Container, ContainerList, PodSpec};
 
@@ -20,11 +20,14 @@ pub struct SecurityContext {
     pub allow_privilege_escalation: bool,
     /// `true`, the default, sets it on each container; `false` leaves containers as they are.
     pub run_as_non_root: bool,
+    /// Whose requests, and which containers, it does not concern.
+    #[serde(deserialize_with = "null_is_default")]
+    pub exclude: ContainerExclude,
 }
 
 impl Default for SecurityContext {
     fn default() -> Self {
-        Self { allow_privilege_escalation: false, run_as_non_root: true }
+        Self { allow_privilege_escalation: false, run_as_non_root: true, exclude: ContainerExclude::default() }
     }
 }
 
@@ -155,7 +158,7 @@ mod tests {
     fn either_can_be_left_to_the_authors() {
         let mut policies = super::super::Policies::default();
         policies.mutations.security_context =
-            SecurityContext { allow_privilege_escalation: true, run_as_non_root: false };
+            SecurityContext { allow_privilege_escalation: true, run_as_non_root: false, ..SecurityContext::default() };
         policies.mutations.resources = super::super::Resources::off();
         let spec = json!({"containers": [{"name": "a", "image": "a:1"}]});
         assert_eq!(patched(&policies, spec.clone()), spec);
