@@ -42,7 +42,8 @@ fn serve(arguments: &[String]) {
     let certificate =
         ServerCertificate::from_files(&folder.join("tls.crt"), &folder.join("tls.key")).expect("the files are right");
     let policies = Policies::default();
-    let fixed = admission::answer(&policies, Webhook::Validate, &review("mutate/pods-create-dep-65ff7697cb")).body;
+    let fixed =
+        admission::answer(&policies, Webhook::Validate, &review("mutate/pods-create-dep-65ff7697cb"), today()).body;
     let admit: Arc<podgate::server::Admit> = match kind.as_str() {
         "no-op" => Arc::new(move |_, _| Answer {
             status: 200,
@@ -53,7 +54,7 @@ fn serve(arguments: &[String]) {
             violations: Vec::new(),
             event: None,
         }),
-        _ => Arc::new(move |webhook, body| admission::answer(&policies, webhook, body)),
+        _ => Arc::new(move |webhook, body| admission::answer(&policies, webhook, body, today())),
     };
     let any = "127.0.0.1:0".parse().expect("an address");
     let settings = Settings {
@@ -265,4 +266,8 @@ fn exchange(stream: &mut Stream, request: &[u8], buffer: &mut [u8]) {
             return;
         }
     }
+}
+
+fn today() -> time::Date {
+    time::OffsetDateTime::now_utc().date()
 }

@@ -2,9 +2,12 @@
 //!
 //! The server, `podgate review` and the tests all call [`answer`], so that they cannot disagree.
 
-use crate::patch::Patch;
+use std::cmp::Reverse;
+
+use time::Date;
+
 use crate::pod::{ObjectMeta, Pod, PodSpec, Workload, WorkloadKind};
-use crate::policy::{Action, Judgement, Policies};
+use crate::policy::{Action, InForce, Judgement, Mutated, Policies, PolicyName};
 use crate::review::{self, Denial, Described, Malformed, Requested, Response, Review, Subresource};
 
 /// The group that every node's kubelet is in.
@@ -64,6 +67,8 @@ pub enum EventKind {
     Invalid,
     /// Policies denied it.
     Denied,
+    /// Policies whose action is `audit` would deny it: allowed.
+    Audited,
     /// The kubelet runs a pod that policies would deny: allowed with a warning.
     MirrorPod,
 }
@@ -88,10 +93,12 @@ pub struct Event {
 }
 
 /// Answers one review. Never panics, never blocks, and never allows what it could not read.
+///
+/// `today`, in UTC, decides which exclusions have expired.
 #[must_use]
-pub fn answer(policies: &Policies, webhook: Webhook, body: &[u8]) -> Answer {
+pub fn answer(policies: &Policies, webhook: Webhook, body: &[u8], today: Date) -> Answer {
     match review::read(body) {
-        Ok(review) => answer_review(policies, webhook, &review),
+        Ok(review) => answer_review(policies, webhook, &review, today),
         Err(error) => answer_malformed(&error),
     }
 }
@@ -108,23 +115,22 @@ fn answer_malformed(error: &Malformed) -> Answer {
     }
 }
 
-fn answer_review(policies: &Policies, webhook: Webhook, review: &Review<'_>) -> Answer {
-    let outcome = match &review.requested {
-        Err(invalid) => Outcome::refused(Denial::bad_request(invalid.to_string())),
-        Ok(_) if policies.exclude.covers(review.requester()) => Outcome::default(),
-        Ok(Requested::Pod { subresource, object, old_object }) => {
-            review_pod(policies, webhook, review, *subresource, object, old_object.as_deref())
+fn answer_review(policies: &Policies, webhook: Webhook, review: &Review<'_>, today: Date) -> Answer {
+    let outcome = match (&review.requested, policies.in_force(review.requester(today))) {
+        (Err(invalid), _) => Outcome::refused(Denial::bad_request(invalid.to_string())),
+        (Ok(Requested::Pod { subresource, object, old_object }), Some(policies)) => {
+            review_pod(&policies, webhook, review, *subresource, object, old_object.as_deref())
         }
-        Ok(Requested::Workload { kind, object, old_object }) if webhook == Webhook::Validate => {
-            review_workload(policies, review, *kind, object, old_object.as_deref())
+        (Ok(Requested::Workload { kind, object, old_object }), Some(policies)) if webhook == Webhook::Validate => {
+            review_workload(&policies, review, *kind, object, old_object.as_deref())
         }
-        Ok(Requested::Workload { .. } | Requested::Other) => Outcome::default(),
+        (Ok(_), _) => Outcome::default(),
     };
     outcome.into_answer(review)
 }
 
 fn review_pod(
-    policies: &Policies,
+    policies: &InForce<'_>,
     webhook: Webhook,
     review: &Review<'_>,
     subresource: Subresource,
@@ -151,13 +157,13 @@ fn review_pod(
 }
 
 fn mutate(
-    policies: &Policies,
+    policies: &InForce<'_>,
     subresource: Subresource,
     pod: &PodSpec<'_>,
     old: Option<&PodSpec<'_>>,
     describe: impl FnOnce() -> Described,
 ) -> Outcome {
-    let patch = match (subresource, old) {
+    let mutated = match (subresource, old) {
         (Subresource::None, None) => policies.mutate_pod(pod),
         (Subresource::EphemeralContainers, Some(old)) => policies.mutate_added_ephemeral_containers(pod, old),
         // Other updates are not for /mutate to change, nor to judge.
@@ -165,13 +171,13 @@ fn mutate(
     };
     let denials = policies.deny_early(pod, old);
     if denials.is_empty() {
-        return Outcome { patch, ..Outcome::default() };
+        return Outcome { mutated, ..Outcome::default() };
     }
     Outcome::of(describe, &denials)
 }
 
 fn review_workload(
-    policies: &Policies,
+    policies: &InForce<'_>,
     review: &Review<'_>,
     kind: WorkloadKind,
     object: &Workload<'_>,
@@ -203,9 +209,10 @@ fn display_name(review: &Review<'_>, metadata: &ObjectMeta<'_>) -> String {
 #[derive(Debug, Default)]
 struct Outcome {
     denial: Option<Denial>,
-    patch: Option<Patch>,
+    mutated: Option<Mutated>,
     warnings: Vec<String>,
-    violations: Vec<(&'static str, &'static str)>,
+    audited: Vec<String>,
+    violations: Vec<(PolicyName, Action)>,
     event_kind: Option<EventKind>,
     is_invalid: bool,
 }
@@ -221,19 +228,22 @@ impl Outcome {
         }
         let described = describe();
         let with = |action| judgements.iter().filter(move |judgement| judgement.action == action);
-        let warnings = with(Action::Warn).map(|judgement| judgement.violation.line(described.root)).collect();
+        let lines = |judged: &[&Judgement<'_>]| -> Vec<String> {
+            judged.iter().map(|judgement| judgement.line(described.root)).collect()
+        };
+        let mut warned: Vec<_> = with(Action::Warn).collect();
+        // The API server passes on only so much: first what would be denied on another day.
+        warned.sort_by_key(|judgement| Reverse(judgement.rule.action));
+        let warnings = lines(&warned);
+        let audited = lines(&with(Action::Audit).collect::<Vec<_>>());
         let denied: Vec<_> = with(Action::Deny).collect();
         let denial = (!denied.is_empty()).then(|| Denial::forbidden(described, &denied));
-        Self {
-            event_kind: denial.as_ref().map(|_| EventKind::Denied),
-            denial,
-            warnings,
-            violations: judgements
-                .iter()
-                .map(|judgement| (judgement.violation.policy.as_str(), judgement.action.as_str()))
-                .collect(),
-            ..Self::default()
-        }
+        let event_kind = match &denial {
+            Some(_) => Some(EventKind::Denied),
+            None => (!audited.is_empty()).then_some(EventKind::Audited),
+        };
+        let violations = judgements.iter().map(|judgement| (judgement.violation.policy, judgement.action)).collect();
+        Self { denial, warnings, audited, violations, event_kind, ..Self::default() }
     }
 
     /// The kubelet runs such a pod already; refusing its copy in the API would only hide it.
@@ -246,23 +256,47 @@ impl Outcome {
     }
 
     fn into_answer(self, review: &Review<'_>) -> Answer {
-        let verdict = match (&self.denial, &self.patch) {
+        let verdict = match (&self.denial, &self.mutated) {
             (Some(_), _) if self.is_invalid => Verdict::Invalid,
             (Some(_), _) => Verdict::Denied,
             (None, Some(_)) => Verdict::Patched,
             (None, None) => Verdict::Allowed,
         };
         let event = self.event_kind.map(|kind| Box::new(self.event(kind, review)));
-        let response = Response { uid: &review.uid, denial: self.denial, patch: self.patch, warnings: self.warnings };
+        let audit_annotations = self.audit_annotations();
+        let response = Response {
+            uid: &review.uid,
+            denial: self.denial,
+            patch: self.mutated.map(|mutated| mutated.patch),
+            warnings: self.warnings,
+            audit_annotations,
+        };
         Answer {
             status: 200,
             body: response.to_json(),
             verdict,
             operation: review.operation.as_str(),
             resource: resource_label(review),
-            violations: self.violations,
+            violations: self.violations.iter().map(|(policy, action)| (policy.as_str(), action.as_str())).collect(),
             event,
         }
+    }
+
+    /// What the API server's audit log keeps: which policies did what. It puts the webhook's name
+    /// before the keys.
+    fn audit_annotations(&self) -> Vec<(&'static str, String)> {
+        let mut annotations = Vec::new();
+        for (key, action) in [("denied", Action::Deny), ("warned", Action::Warn), ("audited", Action::Audit)] {
+            let policies =
+                names(self.violations.iter().filter(|(_, taken)| *taken == action).map(|(policy, _)| *policy));
+            if !policies.is_empty() {
+                annotations.push((key, policies));
+            }
+        }
+        if let Some(mutated) = &self.mutated {
+            annotations.push(("patched", names(mutated.by.iter().copied())));
+        }
+        annotations
     }
 
     fn event(&self, kind: EventKind, review: &Review<'_>) -> Event {
@@ -271,18 +305,30 @@ impl Outcome {
             Ok(Requested::Workload { object, .. }) => Some(&object.metadata),
             _ => None,
         };
-        let mut policies: Vec<&str> = self.violations.iter().map(|(policy, _)| *policy).collect();
-        policies.dedup();
+        // Of each kind, what its line in the log is about.
+        let (action, message) = match (kind, &self.denial) {
+            (_, Some(denial)) => (Action::Deny, denial.message.clone()),
+            (EventKind::Audited, None) => (Action::Audit, self.audited.join("\n")),
+            (_, None) => (Action::Warn, self.warnings.join("\n")),
+        };
+        let at_work = self.violations.iter().filter(|(_, taken)| *taken == action).map(|(policy, _)| *policy);
         Event {
             kind,
             uid: review.uid.to_string(),
             namespace: review.namespace.to_string(),
             name: metadata.map_or_else(|| review.name.to_string(), |metadata| display_name(review, metadata)),
             user: review.user.to_string(),
-            policies: policies.join(","),
-            message: self.denial.as_ref().map_or_else(|| self.warnings.join("\n"), |denial| denial.message.clone()),
+            policies: names(at_work),
+            message,
         }
     }
+}
+
+/// The names of policies, each once, joined by commas.
+fn names(policies: impl Iterator<Item = PolicyName>) -> String {
+    let mut names: Vec<&str> = policies.map(PolicyName::as_str).collect();
+    names.dedup();
+    names.join(",")
 }
 
 /// The resource as metrics name it: one of the few that podgate judges, or `other`.

@@ -54,6 +54,7 @@ pub struct Metrics {
     reloads: IntCounterVec,
     reload_successful: IntGaugeVec,
     reload_success_timestamp: IntGaugeVec,
+    exclusions_expired: IntGauge,
 }
 
 /// A file that is read again when it changes.
@@ -198,6 +199,11 @@ impl Metrics {
             ),
             reload_successful,
             reload_success_timestamp,
+            exclusions_expired: gauge(
+                to,
+                "podgate_exclusions_expired",
+                "Exclusions in the configuration whose day is over, so that they no longer count.",
+            ),
             registry,
         }
     }
@@ -275,6 +281,11 @@ impl Metrics {
     /// Counts a request to the API server that failed.
     pub(crate) fn cluster_error(&self, operation: Operation) {
         self.cluster_errors.with_label_values(&[operation.name()]).inc();
+    }
+
+    /// That many exclusions of the configuration have expired.
+    pub(crate) fn exclusions_expired(&self, count: usize) {
+        self.exclusions_expired.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// All metrics in Prometheus' text format.

@@ -20,10 +20,16 @@ impl Patch {
         self.operations.push(Operation { op: "add", path, value: value.into() });
     }
 
-    /// The patch, or nothing when it changes nothing.
+    /// The number of operations.
     #[must_use]
-    pub fn or_none(self) -> Option<Self> {
-        (!self.operations.is_empty()).then_some(self)
+    pub fn len(&self) -> usize {
+        self.operations.len()
+    }
+
+    /// Whether it changes nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty()
     }
 }
 

@@ -94,7 +94,7 @@ fn not_judged(server: &Podgate, review: &Value, words: &str) {
 
 #[test]
 fn what_is_no_json_is_refused() {
-    let server = Podgate::start();
+    let server = Podgate::start("");
     let good = ordered(&review());
     let annotated =
         |value: &str| ordered(&review()).replacen(r#"{"name":"web"}"#, &format!(r#"{{"name":"web","x":{value}}}"#), 1);
@@ -121,7 +121,7 @@ fn what_is_no_json_is_refused() {
 
 #[test]
 fn nesting_has_a_limit_wherever_it_is() {
-    let server = Podgate::start();
+    let server = Podgate::start("");
     let arrays = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
     let objects = |depth: usize| "{\"a\":".repeat(depth) + "1" + &"}".repeat(depth);
     let too_deep = "recursion limit exceeded";
@@ -147,7 +147,7 @@ fn nesting_has_a_limit_wherever_it_is() {
 
 #[test]
 fn a_repeated_key_is_refused_in_every_object_that_is_read() {
-    let server = Podgate::start();
+    let server = Podgate::start("");
     let mut review = review();
     review["request"]["object"]["metadata"]["annotations"] = json!({"a": "b"});
     let spec = &mut review["request"]["object"]["spec"];
@@ -187,7 +187,7 @@ fn a_repeated_key_is_refused_in_every_object_that_is_read() {
 
 #[test]
 fn an_envelope_that_is_wrong_is_refused_and_the_member_named() {
-    let server = Podgate::start();
+    let server = Podgate::start("");
     for (pointer, value, words) in [
         (
             "/apiVersion",
@@ -239,7 +239,7 @@ fn an_envelope_that_is_wrong_is_refused_and_the_member_named() {
 
 #[test]
 fn an_object_that_is_missing_is_not_judged() {
-    let server = Podgate::start();
+    let server = Podgate::start("");
     for value in [None, Some(Value::Null)] {
         not_judged(&server, &with("/request/object", value.clone()), "request.object is missing");
         let mut update = with("/request/oldObject", value.clone());
@@ -251,7 +251,7 @@ fn an_object_that_is_missing_is_not_judged() {
 
 #[test]
 fn a_wrong_type_in_a_field_that_is_read_is_named() {
-    let server = Podgate::start();
+    let server = Podgate::start("");
     let mut review = review();
     let spec = &mut review["request"]["object"]["spec"];
     spec["initContainers"] = json!([{"name": "i", "image": "i:1"}]);
@@ -323,7 +323,7 @@ fn a_wrong_type_in_a_field_that_is_read_is_named() {
 /// A list of `{}` in a few megabytes would take gigabytes.
 #[test]
 fn a_list_that_no_pod_can_have_is_not_read() {
-    let server = Podgate::start();
+    let server = Podgate::start("");
     let spec = "/request/object/spec";
     for list in ["containers", "initContainers", "ephemeralContainers", "volumes"] {
         let many = with(&format!("{spec}/{list}"), Some(json!(vec![json!({}); 10_001])));
@@ -341,7 +341,7 @@ fn a_list_that_no_pod_can_have_is_not_read() {
 
 #[test]
 fn what_is_not_judged_may_be_anything() {
-    let server = Podgate::start();
+    let server = Podgate::start("");
     for (pointer, value) in [
         ("/request/kind/kind", json!("ConfigMap")),
         ("/request/kind/group", json!("example.com")),
@@ -363,7 +363,7 @@ fn what_is_not_judged_may_be_anything() {
 
 #[test]
 fn what_is_not_asked_as_it_should_be_is_refused_before_it_is_read() {
-    let server = Podgate::start();
+    let server = Podgate::start("");
     let good = ordered(&review());
     let ask = |change: &dyn Fn(&mut Request)| {
         let mut request = Request::post("/mutate", good.clone());

@@ -5,7 +5,7 @@
 
 mod support;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -260,13 +260,26 @@ fn set(root: &mut Value, pointer: &str, value: &Value) {
     place.clone_from(value);
 }
 
-/// Sends every case of a folder, and fails with all that is wrong, case by case.
+/// Sends every case of a folder, and fails with all that is wrong, case by case. Cases of one
+/// configuration share a server.
 fn run(cases: impl IntoIterator<Item = Case>) {
-    let server = Podgate::start();
-    let mut count = 0;
+    let mut of_configuration: BTreeMap<String, Vec<Case>> = BTreeMap::new();
+    for case in cases {
+        let configuration = case.value.get("config").map(Value::to_string).unwrap_or_default();
+        of_configuration.entry(configuration).or_default().push(case);
+    }
+    let count: usize = of_configuration.values().map(Vec::len).sum();
+    assert!(count > 0, "there are no cases");
+    let reports = of_configuration.into_iter().map(|(configuration, cases)| run_with(&configuration, cases));
+    let report: String = reports.collect();
+    assert!(report.is_empty(), "of {count} cases:\n{report}");
+}
+
+/// What is wrong with the answers of a server that has this configuration.
+fn run_with(configuration: &str, cases: Vec<Case>) -> String {
+    let server = Podgate::start(configuration);
     let mut report = String::new();
     for Case { path, value: case, review } in cases {
-        count += 1;
         let started = Instant::now();
         let reply = server.send(&request(&case, review));
         let mut answer = Answer::read(&reply, case["path"].as_str().unwrap_or_default(), &case["request"]);
@@ -280,11 +293,10 @@ fn run(cases: impl IntoIterator<Item = Case>) {
             writeln!(report, "{}: {fault}", path.display()).expect("writing to a String does not fail");
         }
     }
-    assert!(count > 0, "there are no cases");
-    assert!(report.is_empty(), "of {count} cases:\n{report}");
     // Whatever was sent, the server still answers.
     let reply = server.send(&Request::post("/validate", "{}"));
     assert_eq!(reply.status, 400);
+    report
 }
 
 #[test]

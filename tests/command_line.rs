@@ -179,6 +179,29 @@ fn config_check_names_file_line_column_and_the_nearest_key() {
 }
 
 #[test]
+fn config_check_warns_of_exclusions_that_are_hardly_meant() {
+    in_folder(|folder| {
+        let file = folder.file(
+            "config.yaml",
+            "exclude:\n  users: [\"system:serviceaccount:kube-system:*\"]\n  \
+             namespaces: [{ name: legacy, reason: moving, until: 2020-01-31 }]\n",
+        );
+        let output = podgate(&["config", "check", &file], b"");
+        assert_eq!(output.status.code(), Some(0));
+        assert_eq!(
+            stderr(&output),
+            format!(
+                "podgate: warning: {file}: exclude.namespaces: \"legacy\" has counted until 2020-01-31 (moving) and no \
+                 longer does: remove it, or give it a later day\n\
+                 podgate: warning: {file}: exclude.users: \"system:serviceaccount:kube-system:*\" matches \
+                 system:serviceaccount:kube-system:replicaset-controller, behind which nearly every pod is created: it \
+                 exempts nearly every pod, so name those whom you mean\n"
+            )
+        );
+    });
+}
+
+#[test]
 fn usage_errors_end_with_2_and_help_names_every_command() {
     for arguments in [&["nonsense"][..], &["review"], &["review", "--webhook", "other"], &["config"]] {
         assert_eq!(podgate(arguments, b"").status.code(), Some(2), "{arguments:?}");

@@ -15,6 +15,9 @@ use podgate::policy::Policies;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+/// A day like any other.
+const TODAY: time::Date = time::Date::MIN;
+
 /// What was answered, read by kube's own types. These take the patch for a list of bytes, where
 /// the API has base64, so that it is decoded before.
 fn read(answer: &Answer) -> AdmissionResponse {
@@ -31,7 +34,7 @@ fn read(answer: &Answer) -> AdmissionResponse {
 /// The pod after `/mutate`, or nothing when it was denied.
 fn mutate(policies: &Policies, pod: &Value) -> Option<(Value, Option<Value>)> {
     let body = review("CREATE", pod, &Value::Null).to_string();
-    let answer = admission::answer(policies, Webhook::Mutate, body.as_bytes());
+    let answer = admission::answer(policies, Webhook::Mutate, body.as_bytes(), TODAY);
     assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
     let response = read(&answer);
     if !response.allowed {
@@ -157,7 +160,7 @@ proptest! {
         let policies = config::parse(&configuration).expect("the configuration is right");
         if let Some((patched, _)) = mutate(&policies, &pod) {
             let body = review("CREATE", &patched, &Value::Null).to_string();
-            let answer = admission::answer(&policies, Webhook::Validate, body.as_bytes());
+            let answer = admission::answer(&policies, Webhook::Validate, body.as_bytes(), TODAY);
             let broken: Vec<_> = answer.violations.iter().filter(|(policy, _)| *policy == "promises").collect();
             prop_assert!(broken.is_empty(), "{:?}", read(&answer).warnings);
         }
@@ -187,7 +190,7 @@ proptest! {
         let policies = config::parse(&configuration).expect("the configuration is right");
         let body = review("UPDATE", &pod, &pod).to_string();
         for webhook in [Webhook::Mutate, Webhook::Validate] {
-            let answer = admission::answer(&policies, webhook, body.as_bytes());
+            let answer = admission::answer(&policies, webhook, body.as_bytes(), TODAY);
             prop_assert_eq!(answer.verdict, Verdict::Allowed);
         }
     }
@@ -207,8 +210,8 @@ proptest! {
             backwards(request.iter().collect())
         );
         for webhook in [Webhook::Mutate, Webhook::Validate] {
-            let one = admission::answer(&policies, webhook, review.to_string().as_bytes());
-            let other = admission::answer(&policies, webhook, backwards.as_bytes());
+            let one = admission::answer(&policies, webhook, review.to_string().as_bytes(), TODAY);
+            let other = admission::answer(&policies, webhook, backwards.as_bytes(), TODAY);
             prop_assert_eq!(one.body, other.body);
         }
     }
@@ -216,7 +219,7 @@ proptest! {
     #[test]
     fn no_bytes_make_it_panic_or_allow(body in proptest::collection::vec(any::<u8>(), 0..200)) {
         for webhook in [Webhook::Mutate, Webhook::Validate] {
-            prop_assert_eq!(admission::answer(&Policies::default(), webhook, &body).status, 400);
+            prop_assert_eq!(admission::answer(&Policies::default(), webhook, &body, TODAY).status, 400);
         }
     }
 
@@ -228,7 +231,7 @@ proptest! {
         let at = at.index(body.len());
         if cut { body.truncate(at) } else { body[at] = with }
         for webhook in [Webhook::Mutate, Webhook::Validate] {
-            let answer = admission::answer(&Policies::default(), webhook, &body);
+            let answer = admission::answer(&Policies::default(), webhook, &body, TODAY);
             prop_assert!(matches!(answer.status, 200 | 400));
             prop_assert!(!cut || answer.status == 400);
             serde_json::from_slice::<Value>(&answer.body).expect("every answer is JSON");

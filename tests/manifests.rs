@@ -53,7 +53,12 @@ fn answer(webhook: podgate::admission::Webhook) -> podgate::admission::Answer {
             "object": {"metadata": {"name": "webhook-server"}, "spec": pod()},
         },
     });
-    podgate::admission::answer(&podgate::policy::Policies::default(), webhook, review.to_string().as_bytes())
+    podgate::admission::answer(
+        &podgate::policy::Policies::default(),
+        webhook,
+        review.to_string().as_bytes(),
+        time::Date::MIN,
+    )
 }
 
 #[test]

@@ -15,13 +15,13 @@ pub(super) const KEY: &str = "tls.key";
 /// missing is empty.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Material {
-    /// [`AUTHORITIES`]; the one that signs comes first.
+    /// `ca.crt`: the authorities; the one that signs comes first.
     pub authorities: Vec<u8>,
-    /// [`AUTHORITY_KEY`].
+    /// `ca.key`: the key of the authority that signs.
     pub authority_key: Vec<u8>,
-    /// [`CERTIFICATE`].
+    /// `tls.crt`: the certificate that the server shows.
     pub certificate: Vec<u8>,
-    /// [`KEY`].
+    /// `tls.key`: the key of that certificate.
     pub key: Vec<u8>,
 }
 

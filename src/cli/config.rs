@@ -20,7 +20,7 @@ pub(super) struct Arguments {
 enum Command {
     /// Print the default policy, with a comment on every key
     Default,
-    /// Check a configuration file; errors name line and column
+    /// Check a configuration file; errors name line and column, warnings what is hardly meant
     Check {
         /// The file
         file: PathBuf,
@@ -31,7 +31,12 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
     let output = match &arguments.command {
         Command::Default => config::DEFAULT.to_owned(),
         Command::Check { file } => match config::load(file) {
-            Ok(_) => format!("{}: this configuration is right\n", file.display()),
+            Ok(policies) => {
+                for advice in policies.advice(super::today()) {
+                    eprintln!("podgate: warning: {}: {advice}", file.display());
+                }
+                format!("{}: this configuration is right\n", file.display())
+            }
             Err(error) => return fail(&error),
         },
     };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
 use crate::certs::ServerCertificate;
 use crate::config;
@@ -56,6 +56,24 @@ impl CertificateFiles {
     }
 }
 
+/// How often to look for exclusions that have expired: days end at any time of a server's life.
+const EXPIRY_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Says what is right in a configuration, and yet hardly meant.
+pub(super) fn warn_of(policies: &Policies) {
+    for advice in policies.advice(super::today()) {
+        warn!("{advice}");
+    }
+}
+
+/// Shows how many exclusions have expired, for ever.
+pub(super) async fn show_expired_exclusions(policies: Arc<ArcSwap<Policies>>, control: Control) {
+    loop {
+        control.show_expired_exclusions(policies.load().expired_exclusions(super::today()));
+        tokio::time::sleep(EXPIRY_INTERVAL).await;
+    }
+}
+
 /// The file of `--config`.
 #[derive(Debug)]
 pub(super) struct ConfigurationFile {
@@ -77,8 +95,10 @@ impl ConfigurationFile {
             control.count_reload(ReloadedFile::Configuration, loaded.is_ok());
             match loaded {
                 Ok(new) => {
-                    policies.store(Arc::new(new));
                     info!(file = %self.path.display(), "new configuration");
+                    warn_of(&new);
+                    control.show_expired_exclusions(new.expired_exclusions(super::today()));
+                    policies.store(Arc::new(new));
                 }
                 Err(reason) => error!(%reason, "the new configuration cannot be used: the old one is kept"),
             }

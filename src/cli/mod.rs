@@ -64,6 +64,11 @@ impl From<Exit> for ExitCode {
     }
 }
 
+/// The day in UTC, by which exclusions expire.
+fn today() -> time::Date {
+    time::OffsetDateTime::now_utc().date()
+}
+
 /// Says on standard error why a command could not do its work.
 fn fail(error: &dyn std::fmt::Display) -> ExitCode {
     eprintln!("podgate: {error}");

@@ -55,7 +55,7 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
         Ok(body) => body,
         Err(error) => return fail(&format_args!("cannot read {}: {error}", arguments.file.display())),
     };
-    let answer = admission::answer(&policies, arguments.webhook.into(), &body);
+    let answer = admission::answer(&policies, arguments.webhook.into(), &body, super::today());
     let mut output = match answer.verdict {
         Verdict::Allowed | Verdict::Patched if arguments.patched => match patched(&body, &answer.body) {
             Ok(object) => object,

@@ -12,7 +12,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{info, warn};
 
 use super::certificate::{CertificateArguments, Source};
-use super::follow::ConfigurationFile;
+use super::follow::{self, ConfigurationFile};
 use super::logging::{self, LogFormat};
 use super::{Exit, duration, fail};
 use crate::admission::{self, Webhook};
@@ -67,6 +67,7 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
     if let Err(error) = logging::start(arguments.log_format) {
         return fail(&error);
     }
+    follow::warn_of(&policies);
     let source = match arguments.certificate.source() {
         Ok(source) => source,
         Err(error) => return fail(&error),
@@ -107,7 +108,9 @@ async fn serve(start: Start, reload_interval: Duration) -> ExitCode {
     let Start { settings, source, certificate, policies, configuration } = start;
     let policies = Arc::new(ArcSwap::from_pointee(policies));
     let in_force = Arc::clone(&policies);
-    let admit = Arc::new(move |webhook: Webhook, body: &[u8]| admission::answer(&in_force.load(), webhook, body));
+    let admit = Arc::new(move |webhook: Webhook, body: &[u8]| {
+        admission::answer(&in_force.load(), webhook, body, super::today())
+    });
     let (signals, server) = match (Signals::new(), Server::bind(settings, certificate.as_ref(), admit).await) {
         (Ok(signals), Ok(server)) => (signals, server),
         (Err(error), _) => return fail(&format_args!("cannot wait for signals: {error}")),
@@ -117,6 +120,7 @@ async fn serve(start: Start, reload_interval: Duration) -> ExitCode {
     if let Err(error) = source.follow(server.control(), reload_interval).await {
         return fail(&error);
     }
+    tokio::spawn(follow::show_expired_exclusions(Arc::clone(&policies), server.control()));
     if let Some(configuration) = configuration {
         tokio::spawn(configuration.follow(policies, server.control(), reload_interval));
     }

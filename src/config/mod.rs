@@ -80,7 +80,12 @@ mod tests {
             "forbidden",
             "hostPath",
             "allow",
+            "requireDigest",
+            "allowedRegistries",
             "hostNetwork",
+            "hostPID",
+            "hostIPC",
+            "hostPorts",
             "containerCount",
             "max",
             "promises",
@@ -103,7 +108,8 @@ mod tests {
         assert_eq!(
             fault("validations:\n  privilegd: { action: deny }\n"),
             "line 2, column 3: there is no key \"privilegd\" here: did you mean \"privileged\"? the keys are \
-             privileged, rootUser, imageTag, hostPath, hostNetwork, containerCount, promises\n    \
+             privileged, rootUser, imageTag, hostPath, hostNetwork, hostPID, hostIPC, hostPorts, \
+             containerCount, cpu, memory, promises\n    \
              2 |   privilegd: { action: deny }"
         );
         assert_eq!(
@@ -122,6 +128,21 @@ mod tests {
             ("validations:\n  hostPath:\n    allow:\n      - /data\n      - ../x\n", 5, "absolute"),
             ("mutations:\n  resources:\n    limits: { cpu: 1x }\n", 3, "quantity"),
             ("mutations:\n  resources:\n    limits: { cpu: 0 }\n", 3, "above zero"),
+            ("validations:\n  cpu:\n    action: deny\n", 3, "there is no max"),
+            ("validations:\n  memory: { max: 0 }\n", 2, "above zero"),
+            (
+                "validations:\n  imageTag:\n    allowedRegistries: [docker.io, library]\n",
+                3,
+                "\"library\" is no registry",
+            ),
+            ("validations:\n  privileged:\n    message: \"{image}\"\n", 3, "there are {container}, {path} and {found}"),
+            ("validations:\n  privileged:\n    message: \"\"\n", 3, "empty message"),
+            ("exclude:\n  users:\n    - { name: a, until: 2026-02-30 }\n", 3, "\"2026-02-30\" is no date"),
+            ("exclude:\n  users:\n    - a\n    - name: b\n      untill: 2026-01-01\n", 5, "did you mean \"until\"?"),
+            ("exclude:\n  users:\n    - a\n    - 7\n", 4, "in quotes"),
+            ("exclude:\n  images: [nginx]\n", 2, "namespaces, users, groups"),
+            ("validations:\n  hostPath:\n    exclude: { containers: [a] }\n", 3, "namespaces, users, groups"),
+            ("validations:\n  imageTag:\n    exclude:\n      images: [\"nginx*\"]\n", 4, "docker.io/library/nginx*"),
             ("mutations: [1]\n", 1, ""),
             ("workloads: maybe\n", 1, "deny, warn, off"),
             ("workloads: warn\nworkloads: off\n", 2, "workloads"),
@@ -150,6 +171,6 @@ mod tests {
         assert_eq!(policies.validations.promises.action, crate::policy::Action::Off);
         assert_eq!(policies.workloads, crate::policy::Workloads::Deny);
         assert_eq!(policies.exclude.namespaces, crate::policy::Exclude::default().namespaces);
-        assert!(policies.exclude.users.matches("system:serviceaccount:ops:x"));
+        assert!(policies.exclude.users.cover("system:serviceaccount:ops:x", time::Date::MIN));
     }
 }

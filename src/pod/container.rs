@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::de::MapAccess;
 
-use super::Quantity;
+use super::ResourceRequirements;
 use crate::json::{self, Members, Text};
 
 /// The one spelling of the capability that the API server itself refuses beside
@@ -62,6 +62,8 @@ pub struct Container<'a> {
     pub security_context: Option<SecurityContext<'a>>,
     /// `resources`.
     pub resources: Option<ResourceRequirements<'a>>,
+    /// `ports`.
+    pub ports: Vec<ContainerPort>,
     /// `restartPolicy`.
     restart_policy: Option<Text<'a>>,
 }
@@ -95,7 +97,27 @@ impl<'de> Members<'de> for Container<'de> {
             "image" => self.image = map.next_value::<Option<_>>()?.unwrap_or_default(),
             "securityContext" => self.security_context = json::optional_object(map)?,
             "resources" => self.resources = json::optional_object(map)?,
+            "ports" => self.ports = json::object_list(map)?,
             "restartPolicy" => self.restart_policy = map.next_value()?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+/// A `v1.ContainerPort`.
+#[derive(Debug, Default)]
+pub struct ContainerPort {
+    /// `hostPort`; 0 where there is none.
+    pub host_port: i32,
+}
+
+impl<'de> Members<'de> for ContainerPort {
+    const EXPECTED: &'static str = "a ContainerPort";
+
+    fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
+        match key {
+            "hostPort" => self.host_port = map.next_value::<Option<_>>()?.unwrap_or(0),
             _ => return Ok(false),
         }
         Ok(true)
@@ -179,96 +201,6 @@ impl<'de> Members<'de> for WindowsOptions<'de> {
         match key {
             "hostProcess" => self.host_process = map.next_value::<Option<_>>()?.unwrap_or(false),
             "runAsUserName" => self.run_as_user_name = map.next_value()?,
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-}
-
-/// The resources that podgate knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ResourceName {
-    /// `cpu`, in cores.
-    Cpu,
-    /// `memory`, in bytes.
-    Memory,
-}
-
-impl ResourceName {
-    /// Both, in the order in which they are patched.
-    pub const ALL: [Self; 2] = [Self::Cpu, Self::Memory];
-
-    /// The key in `limits` and `requests`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Cpu => "cpu",
-            Self::Memory => "memory",
-        }
-    }
-}
-
-/// A `v1.ResourceRequirements`.
-#[derive(Debug, Default)]
-pub struct ResourceRequirements<'a> {
-    /// `limits`.
-    pub limits: Option<ResourceList<'a>>,
-    /// `requests`.
-    pub requests: Option<ResourceList<'a>>,
-}
-
-impl<'a> ResourceRequirements<'a> {
-    /// The limit of a resource, where one is written.
-    #[must_use]
-    pub fn limit(&self, name: ResourceName) -> Option<&Quantity<'a>> {
-        self.limits.as_ref().and_then(|limits| limits.get(name))
-    }
-
-    /// The request of a resource, where one is written.
-    #[must_use]
-    pub fn request(&self, name: ResourceName) -> Option<&Quantity<'a>> {
-        self.requests.as_ref().and_then(|requests| requests.get(name))
-    }
-}
-
-impl<'de> Members<'de> for ResourceRequirements<'de> {
-    const EXPECTED: &'static str = "a ResourceRequirements";
-
-    fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
-        match key {
-            "limits" => self.limits = json::optional_object(map)?,
-            "requests" => self.requests = json::optional_object(map)?,
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-}
-
-/// A `v1.ResourceList`, for the resources that podgate knows.
-#[derive(Debug, Default)]
-pub struct ResourceList<'a> {
-    cpu: Option<Quantity<'a>>,
-    memory: Option<Quantity<'a>>,
-}
-
-impl<'a> ResourceList<'a> {
-    /// The amount of a resource, where one is written.
-    #[must_use]
-    pub fn get(&self, name: ResourceName) -> Option<&Quantity<'a>> {
-        match name {
-            ResourceName::Cpu => self.cpu.as_ref(),
-            ResourceName::Memory => self.memory.as_ref(),
-        }
-    }
-}
-
-impl<'de> Members<'de> for ResourceList<'de> {
-    const EXPECTED: &'static str = "a map of quantities";
-
-    fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
-        match key {
-            "cpu" => self.cpu = map.next_value()?,
-            "memory" => self.memory = map.next_value()?,
             _ => return Ok(false),
         }
         Ok(true)

@@ -1,10 +1,21 @@
 //! Image references, by the grammar of Go's `distribution/reference`.
 
+use std::fmt;
+
+use serde::{Deserialize, Deserializer};
+
 /// The most characters that a repository may have, domain and all.
 const REPOSITORY_LENGTH_MAX: usize = 255;
 
 /// The most characters that a tag may have.
 const TAG_LENGTH_MAX: usize = 128;
+
+/// The registry of an image that names none, as it is called and as it was once called.
+const DEFAULT_DOMAIN: &str = "docker.io";
+const FORMER_DEFAULT_DOMAIN: &str = "index.docker.io";
+
+/// Where that registry keeps an image whose name is one word.
+const OFFICIAL_IMAGES: &str = "library";
 
 /// A reference to an image, as `reference.ParseNormalizedNamed` of
 /// [`github.com/distribution/reference`](https://pkg.go.dev/github.com/distribution/reference)
@@ -50,6 +61,93 @@ impl<'a> ImageReference<'a> {
         }
         Ok(Self { repository, tag, digest })
     }
+
+    /// The repository in full, by which two ways to write one are compared:
+    /// `docker.io/library/nginx` for `nginx`. The registry is in lower case, as host names are.
+    #[must_use]
+    pub fn full_repository(&self) -> String {
+        match self.repository.split_once('/') {
+            Some((domain, path)) if names_registry(domain) => {
+                let domain = full_domain(domain);
+                if domain == DEFAULT_DOMAIN && !path.contains('/') {
+                    return format!("{domain}/{OFFICIAL_IMAGES}/{path}");
+                }
+                format!("{domain}/{path}")
+            }
+            Some(_) => format!("{DEFAULT_DOMAIN}/{}", self.repository),
+            None => format!("{DEFAULT_DOMAIN}/{OFFICIAL_IMAGES}/{}", self.repository),
+        }
+    }
+}
+
+/// A registry with the beginning of a path in it, or without: `docker.io`,
+/// `registry:5000/team-a`. Ends where an element of the path does.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RepositoryPrefix(String);
+
+impl RepositoryPrefix {
+    /// Reads a prefix.
+    ///
+    /// # Errors
+    /// A text with which no repository in full begins.
+    pub fn parse(text: &str) -> Result<Self, InvalidPrefix> {
+        let invalid = || InvalidPrefix { text: text.to_owned() };
+        let (domain, path) = match text.split_once('/') {
+            Some((domain, path)) => (domain, Some(path)),
+            None => (text, None),
+        };
+        if !names_registry(domain) || ImageReference::parse(&format!("{text}/x")).is_err() {
+            return Err(invalid());
+        }
+        let domain = full_domain(domain);
+        Ok(Self(path.map_or_else(|| domain.clone(), |path| format!("{domain}/{path}"))))
+    }
+
+    /// What follows the prefix in a full repository: nothing, or `/` and more. `None` for a
+    /// repository elsewhere.
+    #[must_use]
+    pub fn strip_from<'r>(&self, full_repository: &'r str) -> Option<&'r str> {
+        full_repository.strip_prefix(&self.0).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    /// The prefix in full.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for RepositoryPrefix {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for RepositoryPrefix {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::parse(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+
+/// A text that is no [`RepositoryPrefix`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{text:?} is no registry: write one such as docker.io or registry:5000, with the beginning of a path or without, \
+     such as docker.io/library"
+)]
+pub struct InvalidPrefix {
+    text: String,
+}
+
+/// Whether the first element of a repository is its registry, and not part of the path.
+fn names_registry(first: &str) -> bool {
+    is_domain(first)
+        && (first == "localhost" || first.bytes().any(|byte| matches!(byte, b'.' | b':') || byte.is_ascii_uppercase()))
+}
+
+fn full_domain(domain: &str) -> String {
+    let domain = domain.to_ascii_lowercase();
+    if domain == FORMER_DEFAULT_DOMAIN { DEFAULT_DOMAIN.to_owned() } else { domain }
 }
 
 /// Why a text is no image reference.
@@ -191,6 +289,38 @@ mod tests {
         assert_eq!(parts(&pinned), ("quay.io/a/b", Some("latest"), Some(SHA256)));
         let sha512 = format!("a@sha512:{}", "0".repeat(128));
         assert!(parts(&sha512).2.is_some());
+    }
+
+    #[test]
+    fn one_repository_has_one_full_name() {
+        for (text, full) in [
+            ("nginx:1", "docker.io/library/nginx"),
+            ("library/nginx", "docker.io/library/nginx"),
+            ("docker.io/nginx", "docker.io/library/nginx"),
+            ("index.docker.io/library/nginx", "docker.io/library/nginx"),
+            ("Docker.IO/acme/app", "docker.io/acme/app"),
+            ("acme/app", "docker.io/acme/app"),
+            ("localhost/app", "localhost/app"),
+            ("registry:5000/app", "registry:5000/app"),
+            ("UPPER/app:1", "upper/app"),
+            ("[2001:DB8::1]:5000/a/b:1", "[2001:db8::1]:5000/a/b"),
+        ] {
+            assert_eq!(ImageReference::parse(text).map(|reference| reference.full_repository()), Ok(full.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_prefix_ends_with_an_element() {
+        let prefix = |text: &str| RepositoryPrefix::parse(text).unwrap();
+        assert_eq!(prefix("index.docker.io").strip_from("docker.io/library/nginx"), Some("/library/nginx"));
+        assert_eq!(prefix("quay.io/a").strip_from("quay.io/a"), Some(""));
+        assert_eq!(prefix("quay.io/a").strip_from("quay.io/ab"), None);
+        assert_eq!(prefix("quay.io").strip_from("quay.io:5000/ab"), None);
+        for text in
+            ["", "library", "library/nginx", "quay.io/", "quay.io/A", "quay.io/a:1", "https://quay.io", "quay.io/*"]
+        {
+            assert!(RepositoryPrefix::parse(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod container;
 mod image_reference;
 mod quantity;
+mod resources;
 mod volume;
 mod workload;
 
@@ -13,11 +14,10 @@ use serde::de::MapAccess;
 
 use crate::json::{self, Members, Skipped, Text};
 
-pub use container::{
-    Container, ContainerList, ResourceList, ResourceName, ResourceRequirements, SecurityContext, WindowsOptions,
-};
-pub use image_reference::{ImageReference, InvalidReference};
+pub use container::{Container, ContainerList, ContainerPort, SecurityContext, WindowsOptions};
+pub use image_reference::{ImageReference, InvalidPrefix, InvalidReference, RepositoryPrefix};
 pub use quantity::{NotAQuantity, Quantity};
+pub use resources::{Amount, ResourceList, ResourceName, ResourceRequirements};
 pub use volume::{HostPathVolume, ImageVolume, Volume};
 pub use workload::{Workload, WorkloadKind};
 
@@ -110,6 +110,10 @@ pub struct PodSpec<'a> {
     pub resources: Option<ResourceRequirements<'a>>,
     /// `hostNetwork`.
     pub host_network: bool,
+    /// `hostPID`.
+    pub host_pid: bool,
+    /// `hostIPC`.
+    pub host_ipc: bool,
     /// `os.name`.
     os_name: Option<Text<'a>>,
 }
@@ -182,12 +186,19 @@ impl<'de> Members<'de> for PodSpec<'de> {
             "volumes" => self.volumes = json::object_list(map)?,
             "securityContext" => self.security_context = json::optional_object(map)?,
             "resources" => self.resources = json::optional_object(map)?,
-            "hostNetwork" => self.host_network = map.next_value::<Option<bool>>()?.unwrap_or(false),
+            "hostNetwork" => self.host_network = flag(map)?,
+            "hostPID" => self.host_pid = flag(map)?,
+            "hostIPC" => self.host_ipc = flag(map)?,
             "os" => self.os_name = json::optional_object::<PodOs<'de>, _>(map)?.and_then(|os| os.name),
             _ => return Ok(false),
         }
         Ok(true)
     }
+}
+
+/// A boolean, `null` being `false`, as Go decodes it.
+fn flag<'de, A: MapAccess<'de>>(map: &mut A) -> Result<bool, A::Error> {
+    Ok(map.next_value::<Option<bool>>()?.unwrap_or(false))
 }
 
 #[derive(Default)]

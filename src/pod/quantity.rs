@@ -44,6 +44,18 @@ impl<'a> Quantity<'a> {
         &self.text
     }
 
+    /// The amount in units of 10⁻⁹.
+    #[must_use]
+    pub const fn nano(&self) -> i128 {
+        self.nano
+    }
+
+    /// The quantity with a text of its own.
+    #[must_use]
+    pub fn into_owned(self) -> Quantity<'static> {
+        Quantity { text: Cow::Owned(self.text.into_owned()), nano: self.nano }
+    }
+
     /// Whether the amount is zero, which the API server takes for "no limit".
     #[must_use]
     pub fn is_zero(&self) -> bool {

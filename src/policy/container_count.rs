@@ -6,7 +6,10 @@
 
 use serde::Deserialize;
 
-use super::{Action, Field, Found, Mutations, PolicyName, Subject, Validation, Violation};
+use super::{
+    Action, Context, Field, Found, Message, PodExclude, PolicyName, Rule, RuleExclude, Subject, Validation, Violation,
+    null_is_default,
+};
 use crate::pod::{Container, PodSpec};
 
 /// The settings of `containerCount`.
@@ -15,24 +18,29 @@ use crate::pod::{Container, PodSpec};
 pub struct ContainerCount {
     /// What is done about it; `deny` by default.
     pub action: Action,
+    /// What is said of it, in place of podgate's own words.
+    pub message: Option<Message>,
+    /// Whose requests it does not concern.
+    #[serde(deserialize_with = "null_is_default")]
+    pub exclude: PodExclude,
     /// The most containers that a pod may have; 5 by default.
     pub max: usize,
 }
 
 impl Default for ContainerCount {
     fn default() -> Self {
-        Self { action: Action::Deny, max: 5 }
+        Self { action: Action::Deny, message: None, exclude: PodExclude::default(), max: 5 }
     }
 }
 
 impl Validation for ContainerCount {
     const NAME: PolicyName = PolicyName("containerCount");
 
-    fn action(&self) -> Action {
-        self.action
+    fn rule(&self) -> Rule<'_> {
+        Rule { action: self.action, message: self.message.as_ref(), exclude: RuleExclude::Pod(&self.exclude) }
     }
 
-    fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Mutations, violations: &mut Vec<Violation<'a>>) {
+    fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Context<'_>, violations: &mut Vec<Violation<'a>>) {
         let apps = pod.containers.len();
         let sidecars = pod.init_containers.iter().filter(|container| Container::restarts_always(container)).count();
         let count = apps + sidecars;
@@ -48,7 +56,7 @@ impl Validation for ContainerCount {
             subject: Subject::Pod,
             field: Field::Own("containers"),
             // A pod's containers fit in memory, so their number fits in 128 bits.
-            found: Found::Amount(i128::try_from(count).unwrap_or(i128::MAX)),
+            found: Found::Amount { amount: i128::try_from(count).unwrap_or(i128::MAX), shown: count.to_string() },
             statement: format!("has {counted}: at most {} are allowed, so split the pod", self.max),
         });
     }

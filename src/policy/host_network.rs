@@ -6,7 +6,10 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use super::{Action, Field, Found, Mutations, PolicyName, Subject, Validation, Violation};
+use super::{
+    Action, Context, Field, Found, Message, PodExclude, PolicyName, Rule, RuleExclude, Subject, Validation, Violation,
+    null_is_default,
+};
 use crate::pod::PodSpec;
 
 /// The settings of `hostNetwork`.
@@ -15,22 +18,27 @@ use crate::pod::PodSpec;
 pub struct HostNetwork {
     /// What is done about it; `deny` by default.
     pub action: Action,
+    /// What is said of it, in place of podgate's own words.
+    pub message: Option<Message>,
+    /// Whose requests it does not concern.
+    #[serde(deserialize_with = "null_is_default")]
+    pub exclude: PodExclude,
 }
 
 impl Default for HostNetwork {
     fn default() -> Self {
-        Self { action: Action::Deny }
+        Self { action: Action::Deny, message: None, exclude: PodExclude::default() }
     }
 }
 
 impl Validation for HostNetwork {
     const NAME: PolicyName = PolicyName("hostNetwork");
 
-    fn action(&self) -> Action {
-        self.action
+    fn rule(&self) -> Rule<'_> {
+        Rule { action: self.action, message: self.message.as_ref(), exclude: RuleExclude::Pod(&self.exclude) }
     }
 
-    fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Mutations, violations: &mut Vec<Violation<'a>>) {
+    fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Context<'_>, violations: &mut Vec<Violation<'a>>) {
         if pod.host_network {
             violations.push(Violation {
                 policy: Self::NAME,

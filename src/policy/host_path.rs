@@ -11,7 +11,10 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer};
 
-use super::{Action, Field, Found, Mutations, PolicyName, Quoted, Subject, Validation, Violation};
+use super::{
+    Action, Context, Field, Found, Message, PodExclude, PolicyName, Quoted, Rule, RuleExclude, Subject, Validation,
+    Violation, null_is_default,
+};
 use crate::pod::PodSpec;
 
 /// The settings of `hostPath`.
@@ -20,6 +23,11 @@ use crate::pod::PodSpec;
 pub struct HostPath {
     /// What is done about it; `deny` by default.
     pub action: Action,
+    /// What is said of it, in place of podgate's own words.
+    pub message: Option<Message>,
+    /// Whose requests it does not concern.
+    #[serde(deserialize_with = "null_is_default")]
+    pub exclude: PodExclude,
     /// The directories that may be mounted; `[/data/shared, /tmp/container]` by default.
     pub allow: Vec<AllowedPath>,
 }
@@ -27,7 +35,12 @@ pub struct HostPath {
 impl Default for HostPath {
     fn default() -> Self {
         let exact = |path: &str| AllowedPath { path: path.to_owned(), and_below: false };
-        Self { action: Action::Deny, allow: vec![exact("/data/shared"), exact("/tmp/container")] }
+        Self {
+            action: Action::Deny,
+            message: None,
+            exclude: PodExclude::default(),
+            allow: vec![exact("/data/shared"), exact("/tmp/container")],
+        }
     }
 }
 
@@ -157,11 +170,11 @@ impl HostPath {
 impl Validation for HostPath {
     const NAME: PolicyName = PolicyName("hostPath");
 
-    fn action(&self) -> Action {
-        self.action
+    fn rule(&self) -> Rule<'_> {
+        Rule { action: self.action, message: self.message.as_ref(), exclude: RuleExclude::Pod(&self.exclude) }
     }
 
-    fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Mutations, violations: &mut Vec<Violation<'a>>) {
+    fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Context<'_>, violations: &mut Vec<Violation<'a>>) {
         for (index, volume) in pod.volumes.iter().enumerate() {
             let Some(host_path) = &volume.host_path else { continue };
             if let Some(statement) = self.complaint(&host_path.path) {
@@ -180,7 +193,7 @@ impl Validation for HostPath {
 #[cfg(test)]
 mod tests {
     use super::super::testing::lines;
-    use super::{Action, AllowedPath, HostPath};
+    use super::{AllowedPath, HostPath};
     use serde_json::json;
 
     fn complaints(policy: &HostPath, path: &str) -> Vec<String> {
@@ -219,7 +232,7 @@ mod tests {
     #[test]
     fn a_subtree_has_its_root_and_names_that_begin_with_dots() {
         let policy =
-            HostPath { action: Action::Deny, allow: AllowedPath::parse("/data/shared/**").into_iter().collect() };
+            HostPath { allow: AllowedPath::parse("/data/shared/**").into_iter().collect(), ..HostPath::default() };
         for path in ["/data/shared", "/data/shared/x/y", "/data/shared/..cache", "/data/shared/.x"] {
             assert!(complaints(&policy, path).is_empty(), "{path}");
         }

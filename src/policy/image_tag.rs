@@ -2,14 +2,21 @@
 //!
 //! Denies an image without tag and digest, one with a forbidden tag (`latest` by default,
 //! compared exactly), and a text that is no image reference at all; of every container list and
-//! of image volumes. A well-formed digest always passes, whatever the tag.
+//! of image volumes. A well-formed digest is enough, whatever the tag.
+//!
+//! `requireDigest` denies an image without a digest, whatever the tag; `allowedRegistries` one
+//! from elsewhere than these registries or parts of them, compared in full: `nginx` is
+//! `docker.io/library/nginx`.
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
-use super::{Action, Field, Found, Mutations, PolicyName, Quoted, Subject, Validation, Violation};
-use crate::pod::{ImageReference, PodSpec};
+use super::{
+    Action, ContainerExclude, Context, Field, Found, Message, PolicyName, Quoted, Rule, RuleExclude, Subject,
+    Validation, Violation, null_is_default,
+};
+use crate::pod::{ImageReference, PodSpec, RepositoryPrefix};
 
 /// The settings of `imageTag`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -17,45 +24,93 @@ use crate::pod::{ImageReference, PodSpec};
 pub struct ImageTag {
     /// What is done about it; `deny` by default.
     pub action: Action,
+    /// What is said of it, in place of podgate's own words.
+    pub message: Option<Message>,
+    /// Whose requests, and which containers, it does not concern.
+    #[serde(deserialize_with = "null_is_default")]
+    pub exclude: ContainerExclude,
     /// The tags that do not count as a version; `[latest]` by default.
     pub forbidden: Vec<String>,
+    /// Whether every image needs a digest; `false` by default.
+    pub require_digest: bool,
+    /// The registries, with the beginning of a path or without, from which images may come; all
+    /// by default.
+    #[serde(deserialize_with = "prefixes")]
+    pub allowed_registries: Vec<RepositoryPrefix>,
 }
 
 impl Default for ImageTag {
     fn default() -> Self {
-        Self { action: Action::Deny, forbidden: vec!["latest".to_owned()] }
+        Self {
+            action: Action::Deny,
+            message: None,
+            exclude: ContainerExclude::default(),
+            forbidden: vec!["latest".to_owned()],
+            require_digest: false,
+            allowed_registries: Vec::new(),
+        }
     }
+}
+
+fn prefixes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<RepositoryPrefix>, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 impl ImageTag {
     /// What is wrong with an image, and what to do.
-    fn complaint(&self, image: &str) -> Option<String> {
-        let reference = match ImageReference::parse(image) {
-            Ok(reference) => reference,
-            Err(_) if image.is_empty() => return Some("is missing: name an image with a tag".to_owned()),
-            Err(error) => return Some(format!("is {}, which is no image reference: {error}", Quoted(image))),
-        };
-        let advice = format_args!("name a version, such as {}:1.4.2", reference.repository).to_string();
+    fn complaints(&self, image: &str) -> Vec<String> {
+        match ImageReference::parse(image) {
+            Ok(reference) => {
+                self.of_version(image, &reference).into_iter().chain(self.of_registry(image, &reference)).collect()
+            }
+            Err(_) if image.is_empty() => vec!["is missing: name an image with a tag".to_owned()],
+            Err(error) => vec![format!("is {}, which is no image reference: {error}", Quoted(image))],
+        }
+    }
+
+    fn of_version(&self, image: &str, reference: &ImageReference<'_>) -> Option<String> {
+        let image = Quoted(image);
+        let repository = reference.repository;
         match (reference.digest, reference.tag) {
             (Some(_), _) => None,
-            (None, None) => Some(format!("is {}, which has no tag: {advice}", Quoted(image))),
-            (None, Some(tag)) => self
-                .forbidden
-                .iter()
-                .any(|forbidden| forbidden == tag)
-                .then(|| format!("is {}, and the tag {tag} is no version: {advice}", Quoted(image))),
+            (None, tag) if self.require_digest => {
+                let tag = tag.filter(|tag| !self.forbids(tag)).unwrap_or("1.4.2");
+                Some(format!("is {image}, which has no digest: name one, such as {repository}:{tag}@sha256:…"))
+            }
+            (None, None) => Some(format!("is {image}, which has no tag: name a version, such as {repository}:1.4.2")),
+            (None, Some(tag)) => self.forbids(tag).then(|| {
+                format!("is {image}, and the tag {tag} is no version: name a version, such as {repository}:1.4.2")
+            }),
         }
+    }
+
+    fn of_registry(&self, image: &str, reference: &ImageReference<'_>) -> Option<String> {
+        if self.allowed_registries.is_empty() {
+            return None;
+        }
+        let full = reference.full_repository();
+        if self.allowed_registries.iter().any(|allowed| allowed.strip_from(&full).is_some()) {
+            return None;
+        }
+        let allowed: Vec<&str> = self.allowed_registries.iter().map(RepositoryPrefix::as_str).collect();
+        let seen = if full == reference.repository { String::new() } else { format!(", that is {full}") };
+        Some(format!("is {}{seen}: allowed are images from {}", Quoted(image), allowed.join(", ")))
+    }
+
+    /// Whether a tag does not count as a version.
+    pub(super) fn forbids(&self, tag: &str) -> bool {
+        self.forbidden.iter().any(|forbidden| forbidden == tag)
     }
 }
 
 impl Validation for ImageTag {
     const NAME: PolicyName = PolicyName("imageTag");
 
-    fn action(&self) -> Action {
-        self.action
+    fn rule(&self) -> Rule<'_> {
+        Rule { action: self.action, message: self.message.as_ref(), exclude: RuleExclude::Container(&self.exclude) }
     }
 
-    fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Mutations, violations: &mut Vec<Violation<'a>>) {
+    fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Context<'_>, violations: &mut Vec<Violation<'a>>) {
         let containers = pod.all_containers().map(|(list, index, container)| {
             (Subject::Container { list, index, name: &container.name }, Field::Own("image"), &*container.image)
         });
@@ -64,7 +119,7 @@ impl Validation for ImageTag {
             Some((Subject::Volume { index, name: &volume.name }, Field::Own("image.reference"), &*image.reference))
         });
         for (subject, field, image) in containers.chain(volumes) {
-            if let Some(statement) = self.complaint(image) {
+            for statement in self.complaints(image) {
                 let found = Found::Value(Cow::Borrowed(image));
                 violations.push(Violation { policy: Self::NAME, subject, field, found, statement });
             }
@@ -75,8 +130,8 @@ impl Validation for ImageTag {
 #[cfg(test)]
 mod tests {
     use super::super::testing::lines;
-    use super::{Action, ImageTag};
-    use serde_json::json;
+    use super::ImageTag;
+    use serde_json::{Value, json};
 
     fn complaints(image: &str) -> Vec<String> {
         lines(&ImageTag::default(), json!({"containers": [{"name": "app", "image": image}]}))
@@ -137,9 +192,50 @@ mod tests {
 
     #[test]
     fn other_tags_can_be_forbidden() {
-        let policy = ImageTag { action: Action::Deny, forbidden: vec!["stable".to_owned()] };
+        let policy = ImageTag { forbidden: vec!["stable".to_owned()], ..ImageTag::default() };
         let spec = |image: &str| json!({"containers": [{"name": "app", "image": image}]});
         assert_eq!(lines(&policy, spec("a:stable")).len(), 1);
         assert!(lines(&policy, spec("a:latest")).is_empty());
+    }
+
+    fn with(settings: Value, image: &str) -> Vec<String> {
+        let policy: ImageTag = serde_json::from_value(settings).unwrap();
+        lines(&policy, json!({"containers": [{"name": "app", "image": image}]}))
+    }
+
+    #[test]
+    fn a_digest_can_be_required() {
+        let settings = || json!({"requireDigest": true});
+        let begin = "imageTag: container \"app\" (spec.containers[0].image) is";
+        for (image, example) in
+            [("nginx", "nginx:1.4.2"), ("nginx:latest", "nginx:1.4.2"), ("nginx:1.27", "nginx:1.27")]
+        {
+            assert_eq!(
+                with(settings(), image),
+                [format!("{begin} \"{image}\", which has no digest: name one, such as {example}@sha256:…")]
+            );
+        }
+        assert!(with(settings(), &format!("nginx@sha256:{}", "0".repeat(64))).is_empty());
+    }
+
+    #[test]
+    fn registries_can_be_the_only_ones() {
+        let settings = || json!({"allowedRegistries": ["quay.io/acme", "registry:5000", "docker.io/library"]});
+        for image in ["quay.io/acme/app:1", "registry:5000/a/b:1", "nginx:1", "docker.io/nginx:1", "library/nginx:1"] {
+            assert!(with(settings(), image).is_empty(), "{image}");
+        }
+        let begin = "imageTag: container \"app\" (spec.containers[0].image) is";
+        let end = "allowed are images from quay.io/acme, registry:5000, docker.io/library";
+        for (image, seen) in [
+            ("quay.io/other/app:1", "\"quay.io/other/app:1\""),
+            ("quay.io/acme2/app:1", "\"quay.io/acme2/app:1\""),
+            ("registry/app:1", "\"registry/app:1\", that is docker.io/registry/app"),
+        ] {
+            assert_eq!(with(settings(), image), [format!("{begin} {seen}: {end}")]);
+        }
+        let digest = format!("quay.io/other/app@sha256:{}", "0".repeat(64));
+        assert_eq!(with(settings(), &digest).len(), 1, "a digest says nothing of where it is from");
+        assert_eq!(with(settings(), "quay.io/other/app").len(), 2);
+        assert_eq!(with(settings(), "quay.io/Other").len(), 1);
     }
 }

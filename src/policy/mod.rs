@@ -6,16 +6,30 @@
 //! has them.
 
 mod action;
+mod active;
+mod advice;
 mod container_count;
+mod context;
+mod cpu;
 mod exclude;
+mod exclusions;
+mod host_ipc;
 mod host_network;
 mod host_path;
+mod host_pid;
+mod host_ports;
 mod image_tag;
+mod in_force;
+mod memory;
+mod message;
 mod patterns;
+mod pod_limit;
+mod positive_quantity;
 mod privileged;
 mod promises;
 mod resources;
 mod root_user;
+mod rule;
 mod security_context;
 mod violation;
 
@@ -24,21 +38,33 @@ use std::fmt;
 use serde::Deserialize;
 
 pub use action::{Action, Workloads};
+pub use advice::Advice;
 pub use container_count::ContainerCount;
-pub use exclude::{Exclude, Requester};
+pub use context::Context;
+pub use cpu::Cpu;
+pub use exclude::{ContainerExclude, Exclude, PodExclude, Requester, RuleExclude};
+pub use exclusions::{Exclusions, GlobWithoutRegistry, ImageExclusions, NotADate};
+pub use host_ipc::HostIpc;
 pub use host_network::HostNetwork;
 pub use host_path::{AllowedPath, HostPath, InvalidAllowedPath};
+pub use host_pid::HostPid;
+pub use host_ports::HostPorts;
 pub use image_tag::ImageTag;
+pub use in_force::{InForce, Mutated};
+pub use memory::Memory;
+pub use message::{InvalidMessage, Message};
 pub use patterns::Patterns;
+pub use pod_limit::{MissingMax, PodLimit};
+pub use positive_quantity::PositiveQuantity;
 pub use privileged::Privileged;
 pub use promises::Promises;
-pub use resources::{DefaultLimit, Resources};
+pub use resources::Resources;
 pub use root_user::RootUser;
+pub use rule::Rule;
 pub use security_context::SecurityContext;
 pub use violation::{Existing, Field, Found, Judgement, Quoted, Subject, Violation};
 
-use crate::patch::Patch;
-use crate::pod::{Container, ContainerList, PodSpec};
+use crate::pod::PodSpec;
 
 /// Every policy with its settings; the default is the policy of an empty configuration file.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
@@ -70,6 +96,13 @@ pub struct Mutations {
     pub resources: Resources,
 }
 
+impl Mutations {
+    /// Whom each does not concern.
+    fn excludes(&self) -> [(PolicyName, &ContainerExclude); 2] {
+        [(SecurityContext::NAME, &self.security_context.exclude), (Resources::NAME, &self.resources.exclude)]
+    }
+}
+
 /// What is not allowed in a pod.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -89,12 +122,50 @@ pub struct Validations {
     /// `hostNetwork`.
     #[serde(deserialize_with = "null_is_default")]
     pub host_network: HostNetwork,
+    /// `hostPID`.
+    #[serde(rename = "hostPID", deserialize_with = "null_is_default")]
+    pub host_pid: HostPid,
+    /// `hostIPC`.
+    #[serde(rename = "hostIPC", deserialize_with = "null_is_default")]
+    pub host_ipc: HostIpc,
+    /// `hostPorts`.
+    #[serde(deserialize_with = "null_is_default")]
+    pub host_ports: HostPorts,
     /// `containerCount`.
     #[serde(deserialize_with = "null_is_default")]
     pub container_count: ContainerCount,
+    /// `cpu`.
+    #[serde(deserialize_with = "null_is_default")]
+    pub cpu: Cpu,
+    /// `memory`.
+    #[serde(deserialize_with = "null_is_default")]
+    pub memory: Memory,
     /// `promises`.
     #[serde(deserialize_with = "null_is_default")]
     pub promises: Promises,
+}
+
+impl Validations {
+    /// What each has in common with the others.
+    fn rules(&self) -> [(PolicyName, Rule<'_>); 12] {
+        fn of<V: Validation>(validation: &V) -> (PolicyName, Rule<'_>) {
+            (V::NAME, validation.rule())
+        }
+        [
+            of(&self.privileged),
+            of(&self.root_user),
+            of(&self.image_tag),
+            of(&self.host_path),
+            of(&self.host_network),
+            of(&self.host_pid),
+            of(&self.host_ipc),
+            of(&self.host_ports),
+            of(&self.container_count),
+            of(&self.cpu),
+            of(&self.memory),
+            of(&self.promises),
+        ]
+    }
 }
 
 /// A key without a value, as `mutations:` with everything below it commented out, is no key.
@@ -129,128 +200,12 @@ pub trait Validation {
     /// The policy's key in the configuration file.
     const NAME: PolicyName;
 
-    /// What is done about a violation.
-    fn action(&self) -> Action;
+    /// What is done about a violation, and in whose words.
+    fn rule(&self) -> Rule<'_>;
 
     /// Adds what the policy does not allow in a pod; `mutations` are those that the pod has
     /// been through, or is about to go through.
-    fn check<'a>(&self, pod: &'a PodSpec<'a>, mutations: &Mutations, violations: &mut Vec<Violation<'a>>);
-}
-
-/// Which validations run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// On `/mutate`, those that judge what the mutations concern.
-    Early,
-    /// On `/validate`, all.
-    Final,
-    /// On a workload's template, all but `promises`: its pods will go through `/mutate`.
-    Template,
-}
-
-impl Policies {
-    /// The patch that makes a new pod safe; `None` where nothing is to be changed.
-    #[must_use]
-    pub fn mutate_pod(&self, pod: &PodSpec<'_>) -> Option<Patch> {
-        let mut patch = Patch::default();
-        self.mutations.resources.patch_pod(pod, &mut patch);
-        for (list, index, container) in pod.all_containers() {
-            self.mutations.security_context.patch(pod, list, index, container, &mut patch);
-            self.mutations.resources.patch(pod, list, index, container, &mut patch);
-        }
-        patch.or_none()
-    }
-
-    /// The patch for the ephemeral containers that an update adds to a pod.
-    #[must_use]
-    pub fn mutate_added_ephemeral_containers(&self, pod: &PodSpec<'_>, old: &PodSpec<'_>) -> Option<Patch> {
-        let list = ContainerList::EphemeralContainers;
-        let known: std::collections::HashSet<&str> = old.list(list).iter().map(|container| &*container.name).collect();
-        let is_added = |container: &Container<'_>| !known.contains(&*container.name);
-        let mut patch = Patch::default();
-        for (index, container) in pod.list(list).iter().enumerate().filter(|(_, container)| is_added(container)) {
-            self.mutations.security_context.patch(pod, list, index, container, &mut patch);
-        }
-        patch.or_none()
-    }
-
-    /// The denials with which `/mutate` answers at once, where a patch cannot mend the pod.
-    #[must_use]
-    pub fn deny_early<'a>(&self, pod: &'a PodSpec<'a>, old: Option<&'a PodSpec<'a>>) -> Vec<Judgement<'a>> {
-        let mut judgements = self.judge(Stage::Early, pod, old);
-        judgements.retain(|judgement| judgement.action == Action::Deny);
-        judgements
-    }
-
-    /// Everything that is not allowed in a pod that is about to be stored.
-    #[must_use]
-    pub fn validate_pod<'a>(&self, pod: &'a PodSpec<'a>, old: Option<&'a PodSpec<'a>>) -> Vec<Judgement<'a>> {
-        self.judge(Stage::Final, pod, old)
-    }
-
-    /// Everything that will not be allowed in the pods that a template makes.
-    #[must_use]
-    pub fn validate_template<'a>(&self, pod: &'a PodSpec<'a>, old: Option<&'a PodSpec<'a>>) -> Vec<Judgement<'a>> {
-        if self.workloads == Workloads::Off {
-            return Vec::new();
-        }
-        let mut judgements = self.judge(Stage::Template, pod, old);
-        for judgement in &mut judgements {
-            judgement.action = judgement.action.min(self.workloads.action());
-        }
-        judgements
-    }
-
-    fn judge<'a>(&self, stage: Stage, pod: &'a PodSpec<'a>, old: Option<&'a PodSpec<'a>>) -> Vec<Judgement<'a>> {
-        let found = self.violations(stage, pod);
-        if found.is_empty() {
-            return Vec::new();
-        }
-        let before = old.map(|old| self.violations(stage, old)).unwrap_or_default();
-        let existing = Existing::new(before.into_iter().map(|(violation, _)| violation));
-        found
-            .into_iter()
-            .map(|(violation, action)| {
-                let softened = if existing.has(&violation) { action.min(Action::Warn) } else { action };
-                Judgement { violation, action: softened }
-            })
-            .collect()
-    }
-
-    fn violations<'a>(&self, stage: Stage, pod: &'a PodSpec<'a>) -> Vec<(Violation<'a>, Action)> {
-        let mut check = Check { pod, mutations: &self.mutations, found: Vec::new() };
-        let validations = &self.validations;
-        check.run(&validations.privileged);
-        check.run(&validations.root_user);
-        check.run(&validations.image_tag);
-        if stage != Stage::Early {
-            check.run(&validations.host_path);
-            check.run(&validations.host_network);
-            check.run(&validations.container_count);
-        }
-        if stage == Stage::Final {
-            check.run(&validations.promises);
-        }
-        check.found
-    }
-}
-
-struct Check<'a, 'p> {
-    pod: &'a PodSpec<'a>,
-    mutations: &'p Mutations,
-    found: Vec<(Violation<'a>, Action)>,
-}
-
-impl Check<'_, '_> {
-    fn run<V: Validation>(&mut self, validation: &V) {
-        let action = validation.action();
-        if action == Action::Off {
-            return;
-        }
-        let mut violations = Vec::new();
-        validation.check(self.pod, self.mutations, &mut violations);
-        self.found.extend(violations.into_iter().map(|violation| (violation, action)));
-    }
+    fn check<'a>(&self, pod: &'a PodSpec<'a>, context: &Context<'_>, violations: &mut Vec<Violation<'a>>);
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ impl<'de> Deserialize<'de> for Patterns {
 }
 
 /// Whether a name matches a glob with at least one `*`.
-fn glob_matches(glob: &str, name: &str) -> bool {
+pub(super) fn glob_matches(glob: &str, name: &str) -> bool {
     let mut parts = glob.split('*');
     let first = parts.next().unwrap_or_default();
     let last = parts.next_back().unwrap_or_default();

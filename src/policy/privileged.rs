@@ -7,7 +7,10 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use super::{Action, Field, Found, Mutations, PolicyName, Subject, Validation, Violation};
+use super::{
+    Action, ContainerExclude, Context, Field, Found, Message, PolicyName, Rule, RuleExclude, Subject, Validation,
+    Violation, null_is_default,
+};
 use crate::pod::{PodSpec, SecurityContext};
 
 const PRIVILEGED: &str = "securityContext.privileged";
@@ -19,22 +22,27 @@ const HOST_PROCESS: &str = "securityContext.windowsOptions.hostProcess";
 pub struct Privileged {
     /// What is done about it; `deny` by default.
     pub action: Action,
+    /// What is said of it, in place of podgate's own words.
+    pub message: Option<Message>,
+    /// Whose requests, and which containers, it does not concern.
+    #[serde(deserialize_with = "null_is_default")]
+    pub exclude: ContainerExclude,
 }
 
 impl Default for Privileged {
     fn default() -> Self {
-        Self { action: Action::Deny }
+        Self { action: Action::Deny, message: None, exclude: ContainerExclude::default() }
     }
 }
 
 impl Validation for Privileged {
     const NAME: PolicyName = PolicyName("privileged");
 
-    fn action(&self) -> Action {
-        self.action
+    fn rule(&self) -> Rule<'_> {
+        Rule { action: self.action, message: self.message.as_ref(), exclude: RuleExclude::Container(&self.exclude) }
     }
 
-    fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Mutations, violations: &mut Vec<Violation<'a>>) {
+    fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Context<'_>, violations: &mut Vec<Violation<'a>>) {
         if is_host_process(pod.security_context.as_ref()) {
             violations.push(violation(
                 Subject::Pod,

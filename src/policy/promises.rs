@@ -7,8 +7,11 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use super::{Action, Field, Found, Mutations, PolicyName, Subject, Validation, Violation};
-use crate::pod::{PodSpec, ResourceName};
+use super::{
+    Action, ContainerExclude, Context, Field, Found, Message, PolicyName, Rule, RuleExclude, Subject, Validation,
+    Violation, null_is_default,
+};
+use crate::pod::{PodSpec, Quantity, ResourceName};
 
 /// The settings of `promises`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -16,22 +19,28 @@ use crate::pod::{PodSpec, ResourceName};
 pub struct Promises {
     /// What is done about it; `warn` by default.
     pub action: Action,
+    /// What is said of it, in place of podgate's own words.
+    pub message: Option<Message>,
+    /// Whose requests, and which containers, it does not concern.
+    #[serde(deserialize_with = "null_is_default")]
+    pub exclude: ContainerExclude,
 }
 
 impl Default for Promises {
     fn default() -> Self {
-        Self { action: Action::Warn }
+        Self { action: Action::Warn, message: None, exclude: ContainerExclude::default() }
     }
 }
 
 impl Validation for Promises {
     const NAME: PolicyName = PolicyName("promises");
 
-    fn action(&self) -> Action {
-        self.action
+    fn rule(&self) -> Rule<'_> {
+        Rule { action: self.action, message: self.message.as_ref(), exclude: RuleExclude::Container(&self.exclude) }
     }
 
-    fn check<'a>(&self, pod: &'a PodSpec<'a>, mutations: &Mutations, violations: &mut Vec<Violation<'a>>) {
+    fn check<'a>(&self, pod: &'a PodSpec<'a>, context: &Context<'_>, violations: &mut Vec<Violation<'a>>) {
+        let mutations = context.mutations;
         let mut lacks = |subject, due: Vec<String>| {
             if due.is_empty() {
                 return;
@@ -45,19 +54,20 @@ impl Validation for Promises {
                 found: Found::Value(Cow::Owned(due)),
             });
         };
-        let limit = |name: ResourceName, limit| format!("resources.limits.{}: {limit}", name.as_str());
-        let missing = |name| mutations.resources.missing_pod_limit(pod, name).map(|amount| limit(name, amount));
+        let limit = |name: ResourceName, limit: &Quantity<'_>| format!("{}: {}", name.limit_field(), limit.as_str());
+        let missing = |name| mutations.missing_pod_limit(pod, name).map(|amount| limit(name, amount));
         lacks(Subject::Pod, ResourceName::ALL.into_iter().filter_map(missing).collect());
         for (list, index, container) in pod.all_containers() {
             let mut due = Vec::new();
-            if mutations.security_context.lacks_no_escalation(pod, container) {
+            let security_context = mutations.security_context(container);
+            if security_context.is_some_and(|forced| forced.lacks_no_escalation(pod, container)) {
                 due.push("securityContext.allowPrivilegeEscalation: false".to_owned());
             }
-            if mutations.security_context.lacks_non_root(pod, container) {
+            if security_context.is_some_and(|forced| forced.lacks_non_root(pod, container)) {
                 due.push("securityContext.runAsNonRoot: true".to_owned());
             }
             for name in ResourceName::ALL {
-                let missing = mutations.resources.missing_limit(pod, list, container, name);
+                let missing = mutations.missing_limit(pod, list, container, name);
                 due.extend(missing.map(|amount| limit(name, amount)));
             }
             lacks(Subject::Container { list, index, name: &container.name }, due);

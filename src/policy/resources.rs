@@ -10,8 +10,9 @@
 //! is filled instead: the largest of the default, the pod's request and its app containers'
 //! limits. Ephemeral containers may not have resources at all.
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
+use super::{ContainerExclude, PolicyName, PositiveQuantity, null_is_default};
 use crate::patch::{Patch, Pointer, Value, add_members};
 use crate::pod::{Container, ContainerList, PodSpec, Quantity, ResourceName, ResourceRequirements};
 
@@ -20,49 +21,32 @@ use crate::pod::{Container, ContainerList, PodSpec, Quantity, ResourceName, Reso
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Resources {
     limits: Limits,
+    /// Whose requests, and which containers, it does not concern.
+    #[serde(deserialize_with = "null_is_default")]
+    pub exclude: ContainerExclude,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Limits {
-    cpu: Option<DefaultLimit>,
-    memory: Option<DefaultLimit>,
+    cpu: Option<PositiveQuantity>,
+    memory: Option<PositiveQuantity>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { cpu: DefaultLimit::parse("1"), memory: DefaultLimit::parse("1Gi") }
-    }
-}
-
-/// A limit to fill in: a quantity above zero.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DefaultLimit(Quantity<'static>);
-
-impl DefaultLimit {
-    fn parse(text: &'static str) -> Option<Self> {
-        Quantity::parse(text).ok().filter(Quantity::is_positive).map(Self)
-    }
-}
-
-impl<'de> Deserialize<'de> for DefaultLimit {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let quantity = Quantity::deserialize(deserializer)?;
-        if !quantity.is_positive() {
-            return Err(serde::de::Error::custom(format_args!(
-                "a default limit of {} limits nothing: write an amount above zero, or null for no default",
-                quantity.as_str()
-            )));
-        }
-        Quantity::parse(quantity.as_str().to_owned()).map(Self).map_err(serde::de::Error::custom)
+        Self { cpu: PositiveQuantity::parse("1"), memory: PositiveQuantity::parse("1Gi") }
     }
 }
 
 impl Resources {
+    /// The mutation's key in the configuration file.
+    pub(super) const NAME: PolicyName = PolicyName("resources");
+
     /// No default at all.
     #[must_use]
-    pub const fn off() -> Self {
-        Self { limits: Limits { cpu: None, memory: None } }
+    pub fn off() -> Self {
+        Self { limits: Limits { cpu: None, memory: None }, exclude: ContainerExclude::default() }
     }
 
     fn default_limit(&self, name: ResourceName) -> Option<&Quantity<'static>> {
@@ -70,7 +54,7 @@ impl Resources {
             ResourceName::Cpu => self.limits.cpu.as_ref(),
             ResourceName::Memory => self.limits.memory.as_ref(),
         };
-        limit.map(|DefaultLimit(quantity)| quantity)
+        limit.map(PositiveQuantity::as_quantity)
     }
 
     /// The limit that a container of that list lacks, where one is due.
@@ -80,27 +64,30 @@ impl Resources {
         list: ContainerList,
         container: &'q Container<'q>,
         name: ResourceName,
-    ) -> Option<&'q str> {
+    ) -> Option<&'q Quantity<'q>> {
         let default = self.default_limit(name)?;
         let resources = container.resources.as_ref();
         let is_due =
             list != ContainerList::EphemeralContainers && is_missing(resources, name) && !is_set_for_pod(pod, name);
         is_due.then(|| match resources.and_then(|resources| resources.request(name)) {
-            Some(request) if request > default => request.as_str(),
-            _ => default.as_str(),
+            Some(request) if request > default => request,
+            _ => default,
         })
     }
 
     /// The limit that the pod as a whole lacks, where one is due.
-    pub(super) fn missing_pod_limit<'q>(&'q self, pod: &'q PodSpec<'q>, name: ResourceName) -> Option<&'q str> {
+    pub(super) fn missing_pod_limit<'q>(
+        &'q self,
+        pod: &'q PodSpec<'q>,
+        name: ResourceName,
+    ) -> Option<&'q Quantity<'q>> {
         let default = self.default_limit(name)?;
         if !is_set_for_pod(pod, name) || !is_missing(pod.resources.as_ref(), name) {
             return None;
         }
         let request = pod.resources.as_ref().and_then(|resources| resources.request(name));
         let limits = pod.containers.iter().filter_map(|container| container.resources.as_ref()?.limit(name));
-        let largest: &Quantity<'q> = request.into_iter().chain(limits).fold(default, Ord::max);
-        Some(largest.as_str())
+        Some(request.into_iter().chain(limits).fold(default, Ord::max))
     }
 
     /// Adds the limits that a container lacks to the patch.
@@ -138,11 +125,11 @@ fn add_limits<'q>(
     patch: &mut Patch,
     owner: impl Fn() -> Pointer,
     resources: Option<&ResourceRequirements<'_>>,
-    missing: impl Fn(ResourceName) -> Option<&'q str>,
+    missing: impl Fn(ResourceName) -> Option<&'q Quantity<'q>>,
 ) {
     let members: Vec<_> = ResourceName::ALL
         .into_iter()
-        .filter_map(|name| missing(name).map(|limit| (name.as_str(), Value::from(limit))))
+        .filter_map(|name| missing(name).map(|limit| (name.as_str(), Value::from(limit.as_str()))))
         .collect();
     if members.is_empty() {
         return;
@@ -162,8 +149,11 @@ mod tests {
 
     fn limited(spec: Value) -> Value {
         let mut policies = Policies::default();
-        policies.mutations.security_context =
-            super::super::SecurityContext { allow_privilege_escalation: true, run_as_non_root: false };
+        policies.mutations.security_context = super::super::SecurityContext {
+            allow_privilege_escalation: true,
+            run_as_non_root: false,
+            ..Default::default()
+        };
         patched(&policies, spec)
     }
 

@@ -9,7 +9,10 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use super::{Action, Field, Found, Mutations, PolicyName, Subject, Validation, Violation};
+use super::{
+    Action, ContainerExclude, Context, Field, Found, Message, PolicyName, Rule, RuleExclude, Subject, Validation,
+    Violation, null_is_default,
+};
 use crate::pod::{Container, Effective, PodSpec};
 
 const RUN_AS_USER: &str = "securityContext.runAsUser";
@@ -22,11 +25,16 @@ const ADDED_CAPABILITIES: &str = "securityContext.capabilities.add";
 pub struct RootUser {
     /// What is done about it; `deny` by default.
     pub action: Action,
+    /// What is said of it, in place of podgate's own words.
+    pub message: Option<Message>,
+    /// Whose requests, and which containers, it does not concern.
+    #[serde(deserialize_with = "null_is_default")]
+    pub exclude: ContainerExclude,
 }
 
 impl Default for RootUser {
     fn default() -> Self {
-        Self { action: Action::Deny }
+        Self { action: Action::Deny, message: None, exclude: ContainerExclude::default() }
     }
 }
 
@@ -53,13 +61,13 @@ fn root_field(pod: &PodSpec<'_>, container: &Container<'_>) -> Option<(Field, &'
 impl Validation for RootUser {
     const NAME: PolicyName = PolicyName("rootUser");
 
-    fn action(&self) -> Action {
-        self.action
+    fn rule(&self) -> Rule<'_> {
+        Rule { action: self.action, message: self.message.as_ref(), exclude: RuleExclude::Container(&self.exclude) }
     }
 
-    fn check<'a>(&self, pod: &'a PodSpec<'a>, mutations: &Mutations, violations: &mut Vec<Violation<'a>>) {
-        let forced = &mutations.security_context;
+    fn check<'a>(&self, pod: &'a PodSpec<'a>, context: &Context<'_>, violations: &mut Vec<Violation<'a>>) {
         for (list, index, container) in pod.all_containers() {
+            let Some(forced) = context.mutations.security_context(container) else { continue };
             let subject = Subject::Container { list, index, name: &container.name };
             let mut violate = |field, found, statement| {
                 let found = Found::Value(Cow::Borrowed(found));

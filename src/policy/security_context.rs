@@ -8,7 +8,7 @@
 
 use serde::Deserialize;
 
-use super::root_user;
+use super::{ContainerExclude, PolicyName, null_is_default, root_user};
 use crate::patch::{Patch, Pointer, Value, add_members};
 use crate::pod::{Container, ContainerList, PodSpec};
 
@@ -20,15 +20,21 @@ pub struct SecurityContext {
     pub allow_privilege_escalation: bool,
     /// `true`, the default, sets it on each container; `false` leaves containers as they are.
     pub run_as_non_root: bool,
+    /// Whose requests, and which containers, it does not concern.
+    #[serde(deserialize_with = "null_is_default")]
+    pub exclude: ContainerExclude,
 }
 
 impl Default for SecurityContext {
     fn default() -> Self {
-        Self { allow_privilege_escalation: false, run_as_non_root: true }
+        Self { allow_privilege_escalation: false, run_as_non_root: true, exclude: ContainerExclude::default() }
     }
 }
 
 impl SecurityContext {
+    /// The mutation's key in the configuration file.
+    pub(super) const NAME: PolicyName = PolicyName("securityContext");
+
     /// Whether `allowPrivilegeEscalation: false` is due on a container.
     pub(super) fn forbids_escalation(&self, pod: &PodSpec<'_>, container: &Container<'_>) -> bool {
         !self.allow_privilege_escalation
@@ -79,7 +85,7 @@ impl SecurityContext {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{patched, pod};
+    use super::super::testing::patched;
     use super::SecurityContext;
     use serde_json::json;
 
@@ -152,9 +158,9 @@ mod tests {
     fn either_can_be_left_to_the_authors() {
         let mut policies = super::super::Policies::default();
         policies.mutations.security_context =
-            SecurityContext { allow_privilege_escalation: true, run_as_non_root: false };
+            SecurityContext { allow_privilege_escalation: true, run_as_non_root: false, ..SecurityContext::default() };
         policies.mutations.resources = super::super::Resources::off();
         let spec = json!({"containers": [{"name": "a", "image": "a:1"}]});
-        assert!(policies.mutate_pod(&pod(&spec.to_string())).is_none());
+        assert_eq!(patched(&policies, spec.clone()), spec);
     }
 }

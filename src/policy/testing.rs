@@ -2,9 +2,15 @@
 
 use serde_json::Value;
 
-use super::{Mutations, Policies, Validation};
+use super::active::ActiveMutations;
+use super::in_force::Stage;
+use super::{Context, Mutations, Policies, Requester, Validation};
 use crate::json::Object;
 use crate::pod::PodSpec;
+
+/// Somebody whom nothing excludes.
+pub(super) const ANYBODY: Requester<'static> =
+    Requester { namespace: "team-a", user: "ann", groups: &[], today: time::Date::MIN };
 
 /// Reads a pod's spec.
 pub(super) fn pod(spec: &str) -> PodSpec<'_> {
@@ -18,7 +24,10 @@ pub(super) fn lines(validation: &impl Validation, spec: Value) -> Vec<String> {
     let text = spec.to_string();
     let pod = pod(&text);
     let mut violations = Vec::new();
-    validation.check(&pod, &Mutations::default(), &mut violations);
+    let mutations = Mutations::default();
+    let mutations = ActiveMutations::of(&mutations, &ANYBODY);
+    let context = Context { mutations, stage: Stage::Final, today: ANYBODY.today };
+    validation.check(&pod, &context, &mut violations);
     violations.iter().map(|violation| violation.line("")).collect()
 }
 
@@ -26,8 +35,9 @@ pub(super) fn lines(validation: &impl Validation, spec: Value) -> Vec<String> {
 pub(super) fn patched(policies: &Policies, spec: Value) -> Value {
     let text = spec.to_string();
     let mut object = Value::from_iter([("spec", spec)]);
-    if let Some(patch) = policies.mutate_pod(&pod(&text)) {
-        let patch = serde_json::to_value(&patch).unwrap_or_default();
+    let in_force = policies.in_force(ANYBODY).unwrap_or_else(|| panic!("nobody is excluded"));
+    if let Some(mutated) = in_force.mutate_pod(&pod(&text)) {
+        let patch = serde_json::to_value(&mutated.patch).unwrap_or_default();
         let patch: json_patch::Patch = serde_json::from_value(patch).unwrap_or_else(|error| panic!("{error}"));
         json_patch::patch(&mut object, &patch).unwrap_or_else(|error| panic!("{error}"));
     }

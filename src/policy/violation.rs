@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Write as _};
 
-use super::{Action, PolicyName};
+use super::{Action, PolicyName, Rule};
 use crate::pod::ContainerList;
 
 /// The most characters of a value that a message shows.
@@ -78,6 +78,27 @@ pub enum Field {
     Own(&'static str),
     /// Below `spec`, where a container inherits it: `securityContext.runAsUser`.
     OfPod(&'static str),
+    /// `hostPort` of one of the subject's ports.
+    HostPort(usize),
+    /// Below one of the containers of the pod that is the subject.
+    OfContainer {
+        /// Its list.
+        list: ContainerList,
+        /// Its place in the list.
+        index: usize,
+        /// The member.
+        member: &'static str,
+    },
+}
+
+impl Field {
+    /// The field by which an update is compared: places in a list are not kept.
+    const fn without_place(self) -> Self {
+        match self {
+            Self::HostPort(_) => Self::HostPort(0),
+            other => other,
+        }
+    }
 }
 
 /// The value found.
@@ -86,21 +107,30 @@ pub enum Found<'a> {
     /// A value that an update keeps or changes.
     Value(Cow<'a, str>),
     /// An amount that an update may lower but not raise.
-    Amount(i128),
+    Amount {
+        /// By which amounts of one policy are compared.
+        amount: i128,
+        /// The same, as a message shows it.
+        shown: String,
+    },
 }
 
 impl Violation<'_> {
     /// The path of the field, from the pod's or the template's root.
     #[must_use]
     pub fn field_path(&self) -> String {
-        let subject = match (self.field, self.subject) {
+        let owner = match (self.field, self.subject) {
+            (Field::OfContainer { list, index, .. }, _)
+            | (Field::Whole | Field::Own(_) | Field::HostPort(_), Subject::Container { list, index, .. }) => {
+                format!("spec.{}[{index}]", list.field())
+            }
             (Field::OfPod(_), _) | (_, Subject::Pod) => "spec".to_owned(),
-            (_, Subject::Container { list, index, .. }) => format!("spec.{}[{index}]", list.field()),
             (_, Subject::Volume { index, .. }) => format!("spec.volumes[{index}]"),
         };
         match self.field {
-            Field::Whole => subject,
-            Field::Own(field) | Field::OfPod(field) => subject + "." + field,
+            Field::Whole => owner,
+            Field::Own(member) | Field::OfPod(member) | Field::OfContainer { member, .. } => owner + "." + member,
+            Field::HostPort(index) => format!("{owner}.ports[{index}].hostPort"),
         }
     }
 
@@ -117,15 +147,38 @@ impl Violation<'_> {
 pub struct Judgement<'a> {
     /// What was found.
     pub violation: Violation<'a>,
-    /// The policy's action, softened where the violation is none of this request's making.
+    /// What is done about it: the policy's action, softened where the violation is none of this
+    /// request's making.
     pub action: Action,
+    /// The policy's action and message.
+    pub rule: Rule<'a>,
+}
+
+impl Judgement<'_> {
+    /// One line for a message, in the words of the configuration where it has some; `root` is
+    /// where the pod stands in the object, such as `spec.template.`, or nothing.
+    #[must_use]
+    pub fn line(&self, root: &str) -> String {
+        let violation = &self.violation;
+        let Some(message) = self.rule.message else { return violation.line(root) };
+        let container = match violation.subject {
+            Subject::Pod => "pod".to_owned(),
+            Subject::Container { name, .. } | Subject::Volume { name, .. } => Shown(name).to_string(),
+        };
+        let path = format!("{root}{}", violation.field_path());
+        let found = match &violation.found {
+            Found::Value(value) => Shown(value).to_string(),
+            Found::Amount { shown, .. } => shown.clone(),
+        };
+        format!("{}: {}", violation.policy, message.fill(&container, &path, &found))
+    }
 }
 
 /// The violations that the old object of an update had already.
 #[derive(Debug, Default)]
 pub struct Existing<'a> {
     values: HashSet<(PolicyName, &'a str, Field, Cow<'a, str>)>,
-    amounts: HashMap<(PolicyName, &'a str, Field), i128>,
+    amounts: HashMap<(PolicyName, &'a str), i128>,
 }
 
 impl<'a> Existing<'a> {
@@ -133,13 +186,13 @@ impl<'a> Existing<'a> {
     pub fn new(violations: impl IntoIterator<Item = Violation<'a>>) -> Self {
         let mut existing = Self::default();
         for violation in violations {
-            let (policy, name, field) = (violation.policy, violation.subject.name(), violation.field);
+            let (policy, name) = (violation.policy, violation.subject.name());
             match violation.found {
                 Found::Value(value) => {
-                    existing.values.insert((policy, name, field, value));
+                    existing.values.insert((policy, name, violation.field.without_place(), value));
                 }
-                Found::Amount(amount) => {
-                    existing.amounts.insert((policy, name, field), amount);
+                Found::Amount { amount, .. } => {
+                    existing.amounts.insert((policy, name), amount);
                 }
             }
         }
@@ -150,10 +203,12 @@ impl<'a> Existing<'a> {
     /// same value, or an amount as large.
     #[must_use]
     pub fn has(&self, violation: &Violation<'_>) -> bool {
-        let (policy, name, field) = (violation.policy, violation.subject.name(), violation.field);
+        let (policy, name) = (violation.policy, violation.subject.name());
         match &violation.found {
-            Found::Value(value) => self.values.contains(&(policy, name, field, Cow::Borrowed(value))),
-            Found::Amount(amount) => self.amounts.get(&(policy, name, field)).is_some_and(|old| old >= amount),
+            Found::Value(value) => {
+                self.values.contains(&(policy, name, violation.field.without_place(), Cow::Borrowed(value)))
+            }
+            Found::Amount { amount, .. } => self.amounts.get(&(policy, name)).is_some_and(|old| old >= amount),
         }
     }
 }
@@ -164,7 +219,15 @@ pub struct Quoted<'a>(pub &'a str);
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_char('"')?;
+        write!(formatter, "\"{}\"", Shown(self.0))
+    }
+}
+
+/// The same without the quotes.
+struct Shown<'a>(&'a str);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for character in self.0.chars().take(SHOWN_MAX) {
             if character.is_control() {
                 write!(formatter, "{}", character.escape_default())?;
@@ -175,7 +238,7 @@ impl fmt::Display for Quoted<'_> {
         if self.0.chars().nth(SHOWN_MAX).is_some() {
             formatter.write_char('…')?;
         }
-        formatter.write_char('"')
+        Ok(())
     }
 }
 

@@ -58,11 +58,11 @@ impl Denial {
         let noun = if policies.len() == 1 { "policy" } else { "policies" };
         let mut message = format!("{kind} {namespace}/{name} breaks {} {noun}", policies.len());
         let mut causes = Vec::new();
-        for Judgement { violation, .. } in judgements.iter().take(LISTED_MAX) {
-            let line = violation.line(root);
+        for judgement in judgements.iter().take(LISTED_MAX) {
+            let line = judgement.line(root);
             message.push('\n');
             message.push_str(&line);
-            let field = format!("{root}{}", violation.field_path());
+            let field = format!("{root}{}", judgement.violation.field_path());
             causes.push(Cause { reason: "FieldValueForbidden", message: line, field });
         }
         if judgements.len() > LISTED_MAX {

@@ -7,6 +7,7 @@
 
 use serde::de::MapAccess;
 use serde_json::value::RawValue;
+use time::Date;
 
 use super::payload::{JudgedAs, Payload, Payloads, Requested, Subresource, with_path};
 use super::{Invalid, Malformed};
@@ -37,10 +38,10 @@ pub struct Review<'a> {
 }
 
 impl Review<'_> {
-    /// Who asks, and where.
+    /// Who asks, where, and when.
     #[must_use]
-    pub fn requester(&self) -> Requester<'_> {
-        Requester { namespace: &self.namespace, user: &self.user, groups: &self.groups }
+    pub fn requester(&self, today: Date) -> Requester<'_> {
+        Requester { namespace: &self.namespace, user: &self.user, groups: &self.groups, today }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::Malformed;
 use super::denial::{Denial, Details};
@@ -26,6 +26,8 @@ pub struct Response<'a> {
     pub patch: Option<Patch>,
     /// What the author should know all the same.
     pub warnings: Vec<String>,
+    /// What the audit log should keep, with keys that are plain words.
+    pub audit_annotations: Vec<(&'static str, String)>,
 }
 
 impl Response<'_> {
@@ -48,6 +50,7 @@ impl Response<'_> {
                 patch_type: patch.as_ref().map(|_| "JSONPatch"),
                 patch,
                 warnings: fit_warnings(&self.warnings),
+                audit_annotations: AuditAnnotations(&self.audit_annotations),
             },
         };
         to_json(&review, ENVELOPE_LENGTH + length)
@@ -80,11 +83,13 @@ fn fit_warnings(warnings: &[String]) -> Vec<String> {
     fitted
 }
 
+/// A warning travels in an HTTP header, so that kube-apiserver drops one with a line break.
 fn shorten(warning: &str) -> String {
+    let on_one_line = warning.chars().map(|character| if character.is_control() { ' ' } else { character });
     if warning.chars().nth(WARNING_LENGTH_MAX).is_none() {
-        return warning.to_owned();
+        return on_one_line.collect();
     }
-    warning.chars().take(WARNING_LENGTH_MAX - 1).chain(['…']).collect()
+    on_one_line.take(WARNING_LENGTH_MAX - 1).chain(['…']).collect()
 }
 
 #[expect(clippy::expect_used, reason = "writing to memory does not fail, and every key is a string")]
@@ -114,6 +119,22 @@ struct AdmissionResponse<'a> {
     patch: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
+    #[serde(skip_serializing_if = "AuditAnnotations::is_empty")]
+    audit_annotations: AuditAnnotations<'a>,
+}
+
+struct AuditAnnotations<'a>(&'a [(&'static str, String)]);
+
+impl AuditAnnotations<'_> {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Serialize for AuditAnnotations<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
+    }
 }
 
 /// `status`, which some clients, kube's types among them, want to see on every answer.
@@ -156,5 +177,21 @@ impl<'a> From<&'a Denial> for Status<'a> {
             details: details.as_ref(),
             code: *code,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_are_what_the_api_server_passes_on() {
+        let many: Vec<String> = (0..100).map(|index| format!("{index}\n{}", "警".repeat(300))).collect();
+        let fitted = fit_warnings(&many);
+        assert!(fitted.iter().all(|warning| warning.chars().count() <= 256 && !warning.contains('\n')));
+        assert!(fitted.iter().map(|warning| warning.chars().count()).sum::<usize>() <= 4096);
+        assert!(fitted[0].starts_with("0 警") && fitted[0].ends_with('…'));
+        assert_eq!(fitted.last().map(String::as_str), Some("and 85 more"));
+        assert_eq!(fit_warnings(&many[..1]).len(), 1);
     }
 }

@@ -147,6 +147,11 @@ impl Control {
     pub fn count_reload(&self, file: ReloadedFile, is_used: bool) {
         self.shared.metrics.reloaded(file, is_used);
     }
+
+    /// Shows in the metrics how many exclusions of the configuration have expired.
+    pub fn show_expired_exclusions(&self, count: usize) {
+        self.shared.metrics.exclusions_expired(count);
+    }
 }
 
 impl Server {

@@ -108,6 +108,7 @@ fn log(webhook: Webhook, event: &Event) {
         EventKind::Unreadable => return info!(webhook, reason = message, "not an AdmissionReview"),
         EventKind::Invalid => "cannot be judged",
         EventKind::Denied => "denied",
+        EventKind::Audited => "not denied, only audited",
         EventKind::MirrorPod => "a mirror pod that policies would deny",
     };
     info!(webhook, uid, namespace, name, user, policies, reason = message, "{what}");

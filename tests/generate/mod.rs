@@ -1,29 +1,14 @@
 //! Pods and configurations, made up.
 
+mod review;
+
 use std::fmt::Write as _;
 
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
+pub(crate) use review::review;
 use serde_json::{Map, Value, json};
-
-/// A review of a pod, as kube-apiserver sends it.
-pub(crate) fn review(operation: &str, object: &Value, old_object: &Value) -> Value {
-    json!({
-        "apiVersion": "admission.k8s.io/v1",
-        "kind": "AdmissionReview",
-        "request": {
-            "uid": "00000000-0000-4000-8000-000000000000",
-            "kind": {"group": "", "version": "v1", "kind": "Pod"},
-            "resource": {"group": "", "version": "v1", "resource": "pods"},
-            "namespace": "team-a",
-            "operation": operation,
-            "userInfo": {"username": "ann", "groups": ["system:authenticated"]},
-            "object": object,
-            "oldObject": old_object,
-        },
-    })
-}
 
 /// An object of those members that are there.
 fn object(members: Vec<(&'static str, Option<Value>)>) -> Value {
@@ -101,13 +86,15 @@ fn container() -> impl Strategy<Value = Value> {
         1 => select(&["nginx", "registry:5000/app", "a:latest", "a@b", ""][..]),
     ];
     let restart = maybe(&[r#""Always""#, r#""Never""#]);
-    (image, security_context(), resources(), restart, unknown()).prop_map(
-        |(image, security_context, resources, restart, unknown)| {
+    let ports = maybe(&[r#"[{"containerPort": 80, "hostPort": 80}]"#, r#"[{"hostPort": 0}]"#, "[]"]);
+    (image, security_context(), resources(), restart, ports, unknown()).prop_map(
+        |(image, security_context, resources, restart, ports, unknown)| {
             object(vec![
                 ("image", Some(json!(image))),
                 ("securityContext", security_context),
                 ("resources", resources),
                 ("restartPolicy", restart),
+                ("ports", ports),
                 ("env", unknown),
             ])
         },
@@ -142,10 +129,10 @@ pub(crate) fn pod() -> impl Strategy<Value = Value> {
         security_context(),
         resources(),
         os,
-        maybe(&["true", "false"]),
+        (maybe(&["true", "false"]), maybe(&["true", "false"]), maybe(&["true", "false"])),
         unknown(),
     )
-        .prop_map(|(apps, init, ephemeral, volumes, security_context, resources, os, host_network, unknown)| {
+        .prop_map(|(apps, init, ephemeral, volumes, security_context, resources, os, host, unknown)| {
             let mut pod_context = security_context;
             if let Some(Value::Object(members)) = &mut pod_context {
                 members.retain(|name, _| matches!(name.as_str(), "runAsUser" | "runAsNonRoot" | "windowsOptions"));
@@ -158,26 +145,44 @@ pub(crate) fn pod() -> impl Strategy<Value = Value> {
                 ("securityContext", pod_context),
                 ("resources", resources),
                 ("os", os),
-                ("hostNetwork", host_network),
+                ("hostNetwork", host.0),
+                ("hostPID", host.1),
+                ("hostIPC", host.2),
                 ("tolerations", unknown),
             ]);
             json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "demo"}, "spec": spec})
         })
 }
 
+/// The validations, each with what else it needs.
+const VALIDATIONS: [(&str, &str); 12] = [
+    ("privileged", ""),
+    ("rootUser", ""),
+    ("imageTag", ""),
+    ("hostPath", ""),
+    ("hostNetwork", ""),
+    ("hostPID", ""),
+    ("hostIPC", ""),
+    ("hostPorts", ""),
+    ("containerCount", ""),
+    ("cpu", ", max: \"2\""),
+    ("memory", ", max: 1Gi"),
+    ("promises", ""),
+];
+
 /// A configuration file in which everything that can be set is set at random.
 pub(crate) fn configuration() -> impl Strategy<Value = String> {
     let action = || select(&["deny", "warn", "audit", "off"][..]);
     let limit = |amounts: &'static [&'static str]| select(amounts);
     let mutations = (any::<bool>(), any::<bool>(), limit(&["1", "\"300m\"", "null"]), limit(&["1Gi", "16Mi", "null"]));
-    (mutations, proptest::collection::vec(action(), 7)).prop_map(|((escalation, non_root, cpu, memory), actions)| {
+    let actions = proptest::collection::vec(action(), VALIDATIONS.len());
+    (mutations, actions).prop_map(|((escalation, non_root, cpu, memory), actions)| {
         let mut text = format!(
             "mutations:\n  securityContext: {{ allowPrivilegeEscalation: {escalation}, runAsNonRoot: {non_root} }}\n  \
              resources: {{ limits: {{ cpu: {cpu}, memory: {memory} }} }}\nvalidations:\n"
         );
-        let policies = ["privileged", "rootUser", "imageTag", "hostPath", "hostNetwork", "containerCount", "promises"];
-        for (policy, action) in policies.iter().zip(actions) {
-            writeln!(text, "  {policy}: {{ action: {action} }}").expect("writing to a String does not fail");
+        for ((policy, more), action) in VALIDATIONS.iter().zip(actions) {
+            writeln!(text, "  {policy}: {{ action: {action}{more} }}").expect("writing to a String does not fail");
         }
         text
     })

@@ -25,14 +25,19 @@ pub(crate) struct Podgate {
 }
 
 impl Podgate {
-    /// Starts it with the default policy, on ports that the system chooses.
-    pub(crate) fn start() -> Self {
+    /// Starts it with a configuration, on ports that the system chooses.
+    pub(crate) fn start(configuration: &str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let certs = folder.path().join("certs");
         let made = podgate().arg("certs").arg("--dir").arg(&certs).output().expect("podgate certs runs");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let config = folder.path().join("config.yaml");
+        std::fs::write(&config, configuration).expect("the configuration can be written");
         let mut process = podgate()
-            .args(["serve", "--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0", "--drain-delay", "0s"])
+            .arg("serve")
+            .arg("--config")
+            .arg(config)
+            .args(["--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0", "--drain-delay", "0s"])
             .arg("--tls-cert")
             .arg(certs.join("tls.crt"))
             .arg("--tls-key")

@@ -1,0 +1,192 @@
+//! What is right in a configuration, and yet hardly meant.
+
+use std::fmt;
+
+use time::Date;
+
+use super::exclude::Requesters;
+use super::{Exclusions, Policies, RuleExclude};
+
+/// Users in whose name the pods of workloads are created: the controllers' own accounts, and the
+/// one that they share where kube-controller-manager runs without
+/// `--use-service-account-credentials`.
+const CREATORS_OF_PODS: [&str; 6] = [
+    "system:serviceaccount:kube-system:replicaset-controller",
+    "system:serviceaccount:kube-system:statefulset-controller",
+    "system:serviceaccount:kube-system:daemon-set-controller",
+    "system:serviceaccount:kube-system:job-controller",
+    "system:serviceaccount:kube-system:replication-controller",
+    "system:kube-controller-manager",
+];
+
+/// Groups that these users, or all, are in.
+const GROUPS_OF_MOST: [&str; 4] =
+    ["system:authenticated", "system:masters", "system:serviceaccounts", "system:serviceaccounts:kube-system"];
+
+/// What is right in a configuration, and yet hardly meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Advice {
+    /// An exclusion whose day is over.
+    Expired {
+        /// The list that it is in, such as `exclude.users`.
+        list: String,
+        /// The name or glob.
+        name: String,
+        /// The last day on which it counted.
+        until: Date,
+        /// Why it was there.
+        reason: Option<String>,
+    },
+    /// An exclusion that matches a user or a group behind nearly every pod.
+    TooBroad {
+        /// The list that it is in, such as `exclude.users`.
+        list: String,
+        /// The name or glob.
+        name: String,
+        /// The user or group.
+        matches: &'static str,
+    },
+}
+
+impl fmt::Display for Advice {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Expired { list, name, until, reason } => {
+                write!(formatter, "{list}: {name:?} has counted until {until}")?;
+                if let Some(reason) = reason {
+                    write!(formatter, " ({reason})")?;
+                }
+                formatter.write_str(" and no longer does: remove it, or give it a later day")
+            }
+            Self::TooBroad { list, name, matches } => write!(
+                formatter,
+                "{list}: {name:?} matches {matches}, behind which nearly every pod is created: it exempts nearly \
+                 every pod, so name those whom you mean"
+            ),
+        }
+    }
+}
+
+impl Policies {
+    /// What is right in the configuration, and yet hardly meant.
+    #[must_use]
+    pub fn advice(&self, today: Date) -> Vec<Advice> {
+        let mut advice = Vec::new();
+        for (list, exclusions) in self.exclusions() {
+            let matching: &[&'static str] = match list.rsplit('.').next() {
+                Some("users") => &CREATORS_OF_PODS,
+                Some("groups") => &GROUPS_OF_MOST,
+                _ => &[],
+            };
+            for (name, term) in exclusions.each() {
+                let (list, name) = (list.clone(), name.to_owned());
+                if let Some(until) = term.until.filter(|_| term.has_expired(today)) {
+                    advice.push(Advice::Expired { list, name, until, reason: term.reason.clone() });
+                    continue;
+                }
+                let alone = Exclusions::from_iter([&*name]);
+                if let Some(matches) = matching.iter().find(|known| alone.cover(known, today)) {
+                    advice.push(Advice::TooBroad { list, name, matches });
+                }
+            }
+        }
+        advice
+    }
+
+    /// How many exclusions have expired.
+    #[must_use]
+    pub fn expired_exclusions(&self, today: Date) -> usize {
+        self.exclusions()
+            .iter()
+            .flat_map(|(_, exclusions)| exclusions.each())
+            .filter(|(_, term)| term.has_expired(today))
+            .count()
+    }
+
+    /// Every list of exclusions, by its place in the configuration file.
+    fn exclusions(&self) -> Vec<(String, &Exclusions)> {
+        let mut lists = Vec::from(of_requesters("exclude", self.exclude.requesters()));
+        let mut of_containers = Vec::new();
+        for (policy, exclude) in self.mutations.excludes() {
+            let place = format!("mutations.{policy}.exclude");
+            lists.extend(of_requesters(&place, exclude.requesters()));
+            of_containers.push((place, exclude));
+        }
+        for (policy, rule) in self.validations.rules() {
+            let place = format!("validations.{policy}.exclude");
+            lists.extend(of_requesters(&place, rule.exclude.requesters()));
+            if let RuleExclude::Container(exclude) = rule.exclude {
+                of_containers.push((place, exclude));
+            }
+        }
+        for (place, exclude) in of_containers {
+            lists.push((format!("{place}.images"), exclude.images.exclusions()));
+            lists.push((format!("{place}.containers"), &exclude.containers));
+        }
+        lists
+    }
+}
+
+fn of_requesters<'e>(place: &str, requesters: Requesters<'e>) -> [(String, &'e Exclusions); 3] {
+    let Requesters { namespaces, users, groups } = requesters;
+    [("namespaces", namespaces), ("users", users), ("groups", groups)]
+        .map(|(list, exclusions)| (format!("{place}.{list}"), exclusions))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn advice(configuration: &str) -> Vec<String> {
+        let policies = crate::config::parse(configuration).unwrap_or_else(|fault| panic!("{fault}"));
+        let today = Date::from_calendar_date(2027, time::Month::January, 1).unwrap();
+        let advice = policies.advice(today);
+        assert_eq!(
+            policies.expired_exclusions(today),
+            advice.iter().filter(|one| matches!(one, Advice::Expired { .. })).count()
+        );
+        advice.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn the_default_needs_none() {
+        assert!(advice("").is_empty());
+        assert!(advice("exclude: { users: [\"system:serviceaccount:backup:*\"], groups: [ops] }").is_empty());
+    }
+
+    #[test]
+    fn tells_of_what_has_expired() {
+        assert_eq!(
+            advice(
+                "validations:\n  hostPath:\n    exclude:\n      namespaces:\n        - { name: old, reason: moving, until: 2026-12-31 }\n        \
+                 - { name: new, until: 2027-01-01 }\n  imageTag:\n    exclude: { images: [{ name: nginx, until: 2026-01-01 }] }\n"
+            ),
+            [
+                "validations.hostPath.exclude.namespaces: \"old\" has counted until 2026-12-31 (moving) and no longer does: \
+                 remove it, or give it a later day",
+                "validations.imageTag.exclude.images: \"docker.io/library/nginx\" has counted until 2026-01-01 and no \
+                 longer does: remove it, or give it a later day",
+            ]
+        );
+    }
+
+    #[test]
+    fn tells_of_what_exempts_nearly_every_pod() {
+        for (list, name) in [
+            ("users", "system:serviceaccount:kube-system:*"),
+            ("users", "system:serviceaccount:*"),
+            ("users", "system:serviceaccount:kube-system:job-controller"),
+            ("users", "system:kube-controller-manager"),
+            ("users", "*"),
+            ("groups", "system:masters"),
+            ("groups", "system:authenticated"),
+            ("groups", "system:serviceaccounts*"),
+        ] {
+            for (begin, place) in [("", "exclude"), ("mutations:\n  resources:\n    ", "mutations.resources.exclude")] {
+                let said = advice(&format!("{begin}exclude: {{ {list}: [\"{name}\"] }}\n"));
+                assert_eq!(said.len(), 1, "{name}");
+                assert!(said[0].starts_with(&format!("{place}.{list}: {name:?} matches ")), "{said:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! `hostPorts`: no container behind a port of the node.
+//!
+//! Denies a `hostPort` above 0 in the ports of any container list. In a pod with
+//! `hostNetwork: true` the API server makes each `containerPort` a `hostPort`, so that these are
+//! denied too. Off by default.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+use super::{
+    Action, ContainerExclude, Context, Field, Found, Message, PolicyName, Rule, RuleExclude, Subject, Validation,
+    Violation, null_is_default,
+};
+use crate::pod::PodSpec;
+
+/// The settings of `hostPorts`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct HostPorts {
+    /// What is done about it; `off` by default.
+    pub action: Action,
+    /// What is said of it, in place of podgate's own words.
+    pub message: Option<Message>,
+    /// Whose requests, and which containers, it does not concern.
+    #[serde(deserialize_with = "null_is_default")]
+    pub exclude: ContainerExclude,
+}
+
+impl Default for HostPorts {
+    fn default() -> Self {
+        Self { action: Action::Off, message: None, exclude: ContainerExclude::default() }
+    }
+}
+
+impl Validation for HostPorts {
+    const NAME: PolicyName = PolicyName("hostPorts");
+
+    fn rule(&self) -> Rule<'_> {
+        Rule { action: self.action, message: self.message.as_ref(), exclude: RuleExclude::Container(&self.exclude) }
+    }
+
+    fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Context<'_>, violations: &mut Vec<Violation<'a>>) {
+        for (list, index, container) in pod.all_containers() {
+            for (place, port) in container.ports.iter().enumerate().filter(|(_, port)| port.host_port != 0) {
+                violations.push(Violation {
+                    policy: Self::NAME,
+                    subject: Subject::Container { list, index, name: &container.name },
+                    field: Field::HostPort(place),
+                    found: Found::Value(Cow::Owned(port.host_port.to_string())),
+                    statement: format!(
+                        "takes port {} of the node: remove hostPort and reach the pod through a Service",
+                        port.host_port
+                    ),
+                });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::lines;
+    use super::{Action, HostPorts};
+    use serde_json::json;
+
+    #[test]
+    fn denies_host_ports_in_every_list() {
+        let ports = json!([{"containerPort": 80}, {"containerPort": 443, "hostPort": 8443}]);
+        for (list, called) in [
+            ("containers", "container"),
+            ("initContainers", "init container"),
+            ("ephemeralContainers", "ephemeral container"),
+        ] {
+            assert_eq!(
+                lines(
+                    &HostPorts { action: Action::Deny, ..HostPorts::default() },
+                    json!({ list: [{"name": "a", "ports": ports}] })
+                ),
+                [format!(
+                    "hostPorts: {called} \"a\" (spec.{list}[0].ports[1].hostPort) takes port 8443 of the node: remove \
+                     hostPort and reach the pod through a Service"
+                )]
+            );
+        }
+    }
+
+    #[test]
+    fn zero_and_null_are_none() {
+        for ports in [json!(null), json!([]), json!([{"hostPort": 0}, {"hostPort": null}, {}])] {
+            let spec = json!({"containers": [{"name": "a", "ports": ports}]});
+            assert!(lines(&HostPorts { action: Action::Deny, ..HostPorts::default() }, spec).is_empty());
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The configurations in `examples/configurations`, each put to its purpose.
+
+#![allow(clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+#[path = "generate/review.rs"]
+mod review;
+
+use std::path::Path;
+
+use podgate::admission::{self, Webhook};
+use podgate::config;
+use podgate::policy::Policies;
+use review::review;
+use serde_json::{Value, json};
+
+fn example(name: &str) -> Policies {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/configurations").join(name);
+    config::load(&path).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn answer(policies: &Policies, webhook: Webhook, spec: &Value) -> Value {
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "demo"}, "spec": spec});
+    let body = review("CREATE", &pod, &Value::Null).to_string();
+    let answer = admission::answer(policies, webhook, body.as_bytes(), time::Date::MIN);
+    serde_json::from_slice::<Value>(&answer.body).expect("every answer is JSON")["response"].take()
+}
+
+fn message(answer: &Value) -> Vec<&str> {
+    answer["status"]["message"].as_str().unwrap_or_default().lines().collect()
+}
+
+/// A container that is right under the default policy.
+fn container(name: &str, image: &str, cpu: &str) -> Value {
+    json!({
+        "name": name,
+        "image": image,
+        "securityContext": {"allowPrivilegeEscalation": false, "runAsNonRoot": true},
+        "resources": {"limits": {"cpu": cpu, "memory": "256Mi"}},
+    })
+}
+
+#[test]
+fn chinese_messages() {
+    let policies = example("chinese-messages.yaml");
+    let mut app = container("app", "nginx:latest", "3");
+    app["securityContext"] = json!({"privileged": true, "runAsNonRoot": true});
+    let answer = answer(
+        &policies,
+        Webhook::Validate,
+        &json!({
+            "containers": [app],
+            "hostNetwork": true,
+            "hostPID": true,
+            "volumes": [{"name": "logs", "hostPath": {"path": "/var/log"}}],
+        }),
+    );
+    assert_eq!(
+        message(&answer),
+        [
+            "pod team-a/demo breaks 6 policies",
+            "privileged: 安全策略禁止特权容器运行（app，spec.containers[0].securityContext.privileged）",
+            "imageTag: 安全策略要求镜像指定明确的版本，禁止使用 latest 标签（app：nginx:latest）",
+            "hostPath: 安全策略禁止挂载该主机目录，仅允许 /data/shared 和 /tmp/container（卷 logs：/var/log）",
+            "hostNetwork: 安全策略禁止使用 HostNetwork",
+            "hostPID: 安全策略禁止使用 HostPID",
+            "cpu: 安全策略限制每个 Pod 最多使用 2 核 CPU（当前 3）",
+        ]
+    );
+}
