@@ -197,7 +197,7 @@ fn review_workload(
 
 /// The object's name, or its generateName and `*`.
 fn display_name(review: &Review<'_>, metadata: &ObjectMeta<'_>) -> String {
-    let named = Some(&review.name).filter(|name| !name.is_empty()).or(metadata.name.as_ref());
+    let named = [Some(&review.name), metadata.name.as_ref()].into_iter().flatten().find(|name| !name.is_empty());
     match (named, &metadata.generate_name) {
         (Some(name), _) => name.to_string(),
         (None, Some(generate_name)) => format!("{generate_name}*"),

@@ -196,11 +196,12 @@ impl<'de> Visitor<'de> for QuantityVisitor {
     }
 
     fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
-        Quantity::parse(text).map_err(E::custom)
+        // As the API server does, with white space around it alone.
+        Quantity::parse(text.trim()).map_err(E::custom)
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        Quantity::parse(text.to_owned()).map_err(E::custom)
+        Quantity::parse(text.trim().to_owned()).map_err(E::custom)
     }
 
     // The API server takes a bare number for a quantity too.
