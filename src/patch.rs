@@ -64,6 +64,12 @@ impl Pointer {
         Self(format!("/spec/{}/{index}", list.field()))
     }
 
+    /// `/spec/volumes/INDEX`.
+    #[must_use]
+    pub fn volume(index: usize) -> Self {
+        Self(format!("/spec/volumes/{index}"))
+    }
+
     /// The member `name` of what this points at.
     #[must_use]
     pub fn member(&self, name: &str) -> Self {
@@ -101,6 +107,12 @@ impl From<bool> for Value {
 impl From<&str> for Value {
     fn from(value: &str) -> Self {
         Self::Text(value.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(value: String) -> Self {
+        Self::Text(value)
     }
 }
 

@@ -6,7 +6,7 @@ mod generate;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use generate::{configuration, pod, review};
+use generate::{configuration, configuration_of_images, image, pod, review};
 use kube::core::DynamicObject;
 use kube::core::admission::{AdmissionResponse, AdmissionReview};
 use podgate::admission::{self, Answer, Verdict, Webhook};
@@ -137,9 +137,15 @@ fn touches_only_its_own(pod: &Value, operation: &Value) -> bool {
     let is_leaf = ["/securityContext/allowPrivilegeEscalation", "/securityContext/runAsNonRoot"]
         .iter()
         .chain(&["/resources/limits/cpu", "/resources/limits/memory"])
+        .chain(&["/resources/requests/cpu", "/resources/requests/memory"])
         .any(|leaf| path.ends_with(leaf));
-    let is_parent = ["/securityContext", "/resources", "/resources/limits"].iter().any(|parent| path.ends_with(parent));
-    operation["op"] == "add" && (is_leaf || (is_parent && pod.pointer(path).is_none_or(Value::is_null)))
+    let is_parent = ["/securityContext", "/resources", "/resources/limits", "/resources/requests"]
+        .iter()
+        .any(|parent| path.ends_with(parent));
+    let is_image = ["/image", "/image/reference"].iter().any(|image| path.ends_with(image));
+    let is_there = |is_what: fn(&Value) -> bool| pod.pointer(path).is_some_and(is_what);
+    operation["op"] == "add"
+        && (is_leaf || (is_parent && !is_there(|value| !value.is_null())) || (is_image && is_there(Value::is_string)))
 }
 
 proptest! {
@@ -163,6 +169,36 @@ proptest! {
             let answer = admission::answer(&policies, Webhook::Validate, body.as_bytes(), TODAY);
             let broken: Vec<_> = answer.violations.iter().filter(|(policy, _)| *policy == "promises").collect();
             prop_assert!(broken.is_empty(), "{:?}", read(&answer).warnings);
+        }
+    }
+
+    /// Both webhooks judge the image with which a container will run, though only one sees it.
+    #[test]
+    fn what_mutate_lets_pass_is_not_refused_for_that_later(pod in pod(), configuration in configuration()) {
+        let policies = config::parse(&configuration).expect("the configuration is right");
+        if let Some((patched, _)) = mutate(&policies, &pod) {
+            let body = review("CREATE", &patched, &Value::Null).to_string();
+            let answer = admission::answer(&policies, Webhook::Validate, body.as_bytes(), TODAY);
+            let early = ["privileged", "rootUser", "imageTag"];
+            let denied = |(policy, action): &&(&str, &str)| *action == "deny" && early.contains(policy);
+            prop_assert_eq!(answer.violations.iter().find(denied), None, "{:?}", read(&answer).result.message);
+        }
+    }
+
+    /// A configuration that makes other images of those that it made is not taken.
+    #[test]
+    fn mirrors_and_pins_come_to_an_end(
+        images in proptest::collection::vec(image(), 1..6), configuration in configuration_of_images(),
+    ) {
+        let Ok(policies) = config::parse(&configuration) else { return Ok(()) };
+        let containers: Vec<_> =
+            images.iter().map(|image| json!({"name": "a", "image": image, "securityContext": {"privileged": false}})).collect();
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": {"containers": containers}});
+        let (once, _) = mutate(&policies, &pod).expect("nothing is denied");
+        prop_assert_eq!(&mutate(&policies, &once).expect("nothing is denied").0, &once);
+        for container in once["spec"]["containers"].as_array().expect("the containers are there") {
+            let image = container["image"].as_str().expect("an image is a string");
+            prop_assert!(podgate::pod::ImageReference::parse(image).is_ok(), "{}", image);
         }
     }
 

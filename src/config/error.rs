@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use serde_saphyr::Error;
+use serde_saphyr::{Error, Location};
 
 /// The least likeness, from 0 to 1, at which a key is taken for a misspelt one.
 const LIKENESS_MIN: f64 = 0.8;
@@ -41,11 +41,15 @@ pub struct Fault {
 
 impl Fault {
     pub(super) fn new(error: &Error, text: &str) -> Self {
-        let place = error.location().map(|location| (location.line(), location.column())).filter(|(line, _)| *line > 0);
+        Self::at(error.location(), what(error), text)
+    }
+
+    pub(super) fn at(location: Option<Location>, what: String, text: &str) -> Self {
+        let place = location.map(|location| (location.line(), location.column())).filter(|(line, _)| *line > 0);
         let line = place
             .and_then(|(line, _)| text.lines().nth(usize::try_from(line - 1).ok()?))
             .map(|line| line.chars().take(160).collect());
-        Self { place, what: what(error), line }
+        Self { place, what, line }
     }
 }
 

@@ -4,6 +4,7 @@
 //! how a file becomes [`Policies`], and what is said of one that does not.
 
 mod error;
+mod place;
 
 use std::path::Path;
 
@@ -31,9 +32,16 @@ pub fn load(path: &Path) -> Result<Policies, ConfigError> {
 pub fn parse(text: &str) -> Result<Policies, Fault> {
     let options =
         serde_saphyr::options! { with_snippet: false, duplicate_keys: serde_saphyr::DuplicateKeyPolicy::Error };
-    serde_saphyr::from_str_with_options::<Option<Policies>>(text, options)
+    let policies = serde_saphyr::from_str_with_options::<Option<Policies>>(text, options)
         .map(Option::unwrap_or_default)
-        .map_err(|error| Fault::new(&error, text))
+        .map_err(|error| Fault::new(&error, text))?;
+    match policies.contradiction() {
+        Some(contradiction) => {
+            let place = place::of(text, &contradiction.path());
+            Err(Fault::at(place, contradiction.to_string(), text))
+        }
+        None => Ok(policies),
+    }
 }
 
 #[cfg(test)]
@@ -66,11 +74,15 @@ mod tests {
             DEFAULT.lines().filter_map(|line| line.trim().split_once(':')).map(|pair| pair.0).collect();
         for key in [
             "mutations",
+            "images",
+            "mirrors",
+            "pins",
             "securityContext",
             "allowPrivilegeEscalation",
             "runAsNonRoot",
             "resources",
             "limits",
+            "requests",
             "cpu",
             "memory",
             "validations",
@@ -143,6 +155,19 @@ mod tests {
             ("exclude:\n  images: [nginx]\n", 2, "namespaces, users, groups"),
             ("validations:\n  hostPath:\n    exclude: { containers: [a] }\n", 3, "namespaces, users, groups"),
             ("validations:\n  imageTag:\n    exclude:\n      images: [\"nginx*\"]\n", 4, "docker.io/library/nginx*"),
+            ("mutations:\n  images:\n    pins:\n      redis: \"7\"\n      nginx: 1.27\n", 5, "a number is no tag"),
+            ("mutations:\n  images:\n    pins:\n      nginx: 1\n", 4, "quote it, as in \"1.30\""),
+            ("mutations:\n  images:\n    pins:\n      nginx:\n", 4, "there is no version"),
+            ("mutations:\n  images:\n    pins:\n      nginx: \"1:2\"\n", 4, "\"1:2\" is neither a tag"),
+            ("mutations:\n  images:\n    pins:\n      nginx: sha256:abc\n", 4, "\"sha256:abc\" is neither a tag"),
+            ("mutations:\n  images:\n    pins:\n      nginx:1.27: \"1\"\n", 4, "\"nginx:1.27\" is no repository"),
+            ("mutations:\n  images:\n    mirrors:\n      library: r.io\n", 4, "\"library\" is no registry"),
+            ("mutations:\n  images:\n    mirrors:\n      docker.io: hub\n", 4, "\"hub\" is no registry"),
+            ("mutations:\n  images:\n    mirrors:\n      docker.io: HUB/a\n", 4, "\"HUB/a\" is no registry"),
+            ("mutations:\n  images:\n    mirrors:\n      docker.io: https://r.io\n", 4, "is no registry"),
+            ("mutations:\n  images:\n    mirror: {}\n", 3, "did you mean \"mirrors\"?"),
+            ("mutations:\n  images:\n    mirrors: [docker.io]\n", 3, ""),
+            ("mutations:\n  resources:\n    requests: { cpu: 0 }\n", 3, "above zero"),
             ("mutations: [1]\n", 1, ""),
             ("workloads: maybe\n", 1, "deny, warn, off"),
             ("workloads: warn\nworkloads: off\n", 2, "workloads"),
@@ -152,6 +177,94 @@ mod tests {
             let fault = fault(text);
             assert!(fault.starts_with(&format!("line {line}, ")), "{text:?}: {fault}");
             assert!(fault.contains(said), "{text:?}: {fault}");
+        }
+    }
+
+    #[test]
+    fn settings_that_contradict_each_other_are_named_with_their_place() {
+        for (text, place, said) in [
+            (
+                "mutations:\n  images:\n    mirrors:\n      docker.io: r.io/hub\n      r.io: s.io\n",
+                "line 4, column 18",
+                "images from \"docker.io\" are to come from r.io/hub, but a mirror of \"r.io\" would send those on: name \
+                 a target that no mirror matches",
+            ),
+            (
+                "mutations:\n  images:\n    mirrors:\n      r.io/hub/a: s.io\n      docker.io: r.io/hub\n",
+                "line 5, column 18",
+                "images from \"docker.io\" are to come from r.io/hub, but a mirror of \"r.io/hub/a\" would send those",
+            ),
+            (
+                "mutations:\n  images:\n    mirrors: { docker.io: docker.io/hub }\n",
+                "line 3, column 27",
+                "images from \"docker.io\" are to come from docker.io/hub, but a mirror of \"docker.io\" would",
+            ),
+            (
+                "mutations:\n  images:\n    mirrors: { quay.io/a/b: quay.io/a }\n",
+                "line 3, column 29",
+                "images from \"quay.io/a/b\" are to come from quay.io/a, but a mirror of \"quay.io/a/b\" would",
+            ),
+            (
+                "mutations:\n  images:\n    mirrors:\n      docker.io: r.io\n      Index.Docker.io: s.io\n",
+                "line 5, column 24",
+                "\"Index.Docker.io\" and \"docker.io\" above are the same: keep one",
+            ),
+            (
+                "mutations:\n  images:\n    pins:\n      nginx: \"1\"\n      docker.io/nginx: \"2\"\n",
+                "line 5, column 24",
+                "\"docker.io/nginx\" and \"nginx\" are both docker.io/library/nginx, but pinned to different versions",
+            ),
+            (
+                "mutations:\n  images:\n    pins:\n      quay.io/a: \"1\"\n      r.io/q/a: \"2\"\n    \
+                 mirrors: { quay.io: r.io/q }\n",
+                "line 5, column 17",
+                "\"r.io/q/a\" and \"quay.io/a\" are both r.io/q/a, but pinned to different versions: keep one",
+            ),
+            (
+                "mutations:\n  images:\n    pins:\n      redis: \"7\"\n      nginx: latest\n",
+                "line 5, column 14",
+                "\"nginx\" is pinned to the tag latest, which validations.imageTag.forbidden has: name a version",
+            ),
+            (
+                "mutations:\n  images:\n    pins: { nginx: stable }\nvalidations:\n  \
+                 imageTag: { action: off, forbidden: [stable] }\n",
+                "line 3, column 20",
+                "\"nginx\" is pinned to the tag stable, which validations.imageTag.forbidden has",
+            ),
+            (
+                "validations:\n  imageTag: { requireDigest: true }\nmutations:\n  images:\n    pins: { nginx: \"1\" }\n",
+                "line 5, column 20",
+                "\"nginx\" is pinned to the tag 1, but validations.imageTag.requireDigest denies tags: name a digest",
+            ),
+            (
+                "mutations:\n  resources:\n    limits: { cpu: 2 }\n    requests: { cpu: 2001m }\n",
+                "line 4, column 22",
+                "the default request, 2001m, is above the default in limits.cpu, 2: lower the request",
+            ),
+            (
+                "mutations:\n  resources:\n    requests:\n      cpu: 1\n      memory: 2Gi\n",
+                "line 5, column 15",
+                "the default request, 2Gi, is above the default in limits.memory, 1Gi: lower the request",
+            ),
+        ] {
+            let fault = fault(text);
+            assert!(fault.starts_with(&format!("{place}: {said}")), "{text:?}: {fault}");
+        }
+    }
+
+    #[test]
+    fn what_only_looks_like_a_contradiction_is_taken() {
+        for text in [
+            "mutations:\n  images:\n    mirrors: { docker.io: r.io/hub, r.io/hub2: s.io, quay.io: r.io/hub }\n",
+            "mutations:\n  images:\n    pins: { nginx: \"1\", docker.io/nginx: \"1\" }\n",
+            "mutations:\n  images:\n    pins: { nginx: latest }\nvalidations:\n  imageTag: { forbidden: [] }\n",
+            "mutations:\n  images:\n    pins: { nginx: \"1\" }\nvalidations:\n  \
+             imageTag: { action: warn, requireDigest: true }\n",
+            "mutations:\n  resources:\n    requests: { cpu: 1000m, memory: 1Gi }\n",
+            "mutations:\n  resources:\n    limits: { cpu: null }\n    requests: { cpu: 9 }\n",
+            "mutations:\n  images:\n    mirrors:\n    pins:\n  resources:\n    requests:\n",
+        ] {
+            parse(text).unwrap_or_else(|fault| panic!("{text:?}: {fault}"));
         }
     }
 

@@ -80,6 +80,20 @@ impl<'a> ImageReference<'a> {
     }
 }
 
+/// As it is written, such as `registry:5000/app:1.4.2@sha256:…`.
+impl fmt::Display for ImageReference<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.repository)?;
+        if let Some(tag) = self.tag {
+            write!(formatter, ":{tag}")?;
+        }
+        if let Some(digest) = self.digest {
+            write!(formatter, "@{digest}")?;
+        }
+        Ok(())
+    }
+}
+
 /// A registry with the beginning of a path in it, or without: `docker.io`,
 /// `registry:5000/team-a`. Ends where an element of the path does.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -91,7 +105,7 @@ impl RepositoryPrefix {
     /// # Errors
     /// A text with which no repository in full begins.
     pub fn parse(text: &str) -> Result<Self, InvalidPrefix> {
-        let invalid = || InvalidPrefix { text: text.to_owned() };
+        let invalid = || InvalidPrefix::of(text);
         let (domain, path) = match text.split_once('/') {
             Some((domain, path)) => (domain, Some(path)),
             None => (text, None),
@@ -137,6 +151,14 @@ impl<'de> Deserialize<'de> for RepositoryPrefix {
 )]
 pub struct InvalidPrefix {
     text: String,
+}
+
+impl InvalidPrefix {
+    /// What is said of a text.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        Self { text: text.to_owned() }
+    }
 }
 
 /// Whether the first element of a repository is its registry, and not part of the path.

@@ -29,6 +29,15 @@ impl ResourceName {
         }
     }
 
+    /// The path of the request, below a container or the pod's spec.
+    #[must_use]
+    pub const fn request_field(self) -> &'static str {
+        match self {
+            Self::Cpu => "resources.requests.cpu",
+            Self::Memory => "resources.requests.memory",
+        }
+    }
+
     /// The path of the limit, below a container or the pod's spec.
     #[must_use]
     pub const fn limit_field(self) -> &'static str {

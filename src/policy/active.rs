@@ -4,32 +4,54 @@ use std::borrow::Cow;
 
 use time::Date;
 
-use super::{Mutations, Requester, Resources, SecurityContext};
-use crate::pod::{Container, ContainerList, PodSpec, Quantity, ResourceName};
+use super::{ContainerExclude, ImageTag, Images, Mutations, Policies, Requester, Resources, SecurityContext};
+use crate::pod::{Container, ContainerList, ImageVolume, PodSpec, Quantity, ResourceName};
 
 /// The mutations from which a requester is not excluded.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ActiveMutations<'m> {
+    images: Option<&'m Images>,
+    image_tag: &'m ImageTag,
     security_context: Option<&'m SecurityContext>,
     resources: Option<&'m Resources>,
     today: Date,
 }
 
 impl<'m> ActiveMutations<'m> {
-    pub(super) fn of(mutations: &'m Mutations, requester: &Requester<'_>) -> Self {
-        let Mutations { security_context, resources } = mutations;
-        let is_on = |exclude: &super::ContainerExclude| !exclude.requesters().cover(requester);
+    pub(super) fn of(policies: &'m Policies, requester: &Requester<'_>) -> Self {
+        let Mutations { images, security_context, resources } = &policies.mutations;
+        let is_on = |exclude: &ContainerExclude| !exclude.requesters().cover(requester);
         Self {
+            images: Some(images).filter(|mutation| is_on(&mutation.exclude)),
+            image_tag: &policies.validations.image_tag,
             security_context: Some(security_context).filter(|mutation| is_on(&mutation.exclude)),
             resources: Some(resources).filter(|mutation| is_on(&mutation.exclude)),
             today: requester.today,
         }
     }
 
+    /// The image that a container is to get in the place of its own, where one is due.
+    pub(super) fn new_image(&self, container: &Container<'_>) -> Option<String> {
+        let image = &*container.image;
+        let on = self.images.filter(|on| !on.exclude.covers_container(&container.name, || image, self.today))?;
+        on.replacement(image, self.image_tag)
+    }
+
+    /// The image that a volume is to get in the place of its own, where one is due.
+    pub(super) fn new_volume_image(&self, volume: &ImageVolume<'_>) -> Option<String> {
+        let image = &*volume.reference;
+        let on = self.images.filter(|on| !on.exclude.covers_image(|| image, self.today))?;
+        on.replacement(image, self.image_tag)
+    }
+
     /// The image of a container after the mutations.
-    #[expect(clippy::unused_self, reason = "no mutation changes images yet")]
     pub(super) fn image<'c>(&self, container: &'c Container<'_>) -> Cow<'c, str> {
-        Cow::Borrowed(&container.image)
+        self.new_image(container).map_or(Cow::Borrowed(&container.image), Cow::Owned)
+    }
+
+    /// The image of a volume after the mutations.
+    pub(super) fn volume_image<'v>(&self, volume: &'v ImageVolume<'_>) -> Cow<'v, str> {
+        self.new_volume_image(volume).map_or(Cow::Borrowed(&volume.reference), Cow::Owned)
     }
 
     /// `securityContext`, where it concerns a container.
@@ -61,6 +83,17 @@ impl<'m> ActiveMutations<'m> {
         'm: 'q,
     {
         self.resources(container)?.missing_limit(pod, list, container, name)
+    }
+
+    /// The request that a container lacks, where one is due.
+    pub(super) fn missing_request(
+        &self,
+        pod: &PodSpec<'_>,
+        list: ContainerList,
+        container: &Container<'_>,
+        name: ResourceName,
+    ) -> Option<&'m Quantity<'static>> {
+        self.resources(container)?.missing_request(pod, list, container, name)
     }
 
     /// The limit that the pod as a whole lacks, where one is due.

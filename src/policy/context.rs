@@ -6,7 +6,7 @@ use time::Date;
 
 use super::active::ActiveMutations;
 use super::in_force::Stage;
-use crate::pod::{Amount, Container, ContainerList, PodSpec, Quantity, ResourceName};
+use crate::pod::{Amount, Container, ContainerList, ImageVolume, PodSpec, Quantity, ResourceName};
 
 /// What a validation may ask besides the pod itself: which mutations concern it, and what they
 /// make of it, where it has yet to go through them.
@@ -21,6 +21,15 @@ impl Context<'_> {
     /// The image with which a container will run.
     pub(super) fn image<'a>(&self, container: &'a Container<'_>) -> Cow<'a, str> {
         if self.stage.is_before_mutations() { self.mutations.image(container) } else { Cow::Borrowed(&container.image) }
+    }
+
+    /// The image with which a volume will be filled.
+    pub(super) fn volume_image<'a>(&self, volume: &'a ImageVolume<'_>) -> Cow<'a, str> {
+        if self.stage.is_before_mutations() {
+            self.mutations.volume_image(volume)
+        } else {
+            Cow::Borrowed(&volume.reference)
+        }
     }
 
     /// The limit under which a container will run; `None` where there is none.

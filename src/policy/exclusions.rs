@@ -108,7 +108,7 @@ impl ImageExclusions {
         }
         let Ok(reference) = ImageReference::parse(image) else { return false };
         let repository = reference.full_repository();
-        self.0.cover(&repository, today) || self.0.cover(&in_full(&reference, repository), today)
+        self.0.cover(&repository, today) || self.0.cover(&in_full(&reference, &repository), today)
     }
 
     /// The list itself.
@@ -117,21 +117,15 @@ impl ImageExclusions {
     }
 }
 
-fn in_full(reference: &ImageReference<'_>, mut full: String) -> String {
-    for (mark, part) in [(':', reference.tag), ('@', reference.digest)] {
-        if let Some(part) = part {
-            full.push(mark);
-            full.push_str(part);
-        }
-    }
-    full
+fn in_full(reference: &ImageReference<'_>, full_repository: &str) -> String {
+    ImageReference { repository: full_repository, ..*reference }.to_string()
 }
 
 /// An image or a glob as it is compared.
 fn image_pattern<E: Error>(name: &str) -> Result<String, E> {
     if !name.contains('*') {
         let reference = ImageReference::parse(name).map_err(E::custom)?;
-        return Ok(in_full(&reference, reference.full_repository()));
+        return Ok(in_full(&reference, &reference.full_repository()));
     }
     let can_match = match name.split_once('/') {
         Some((registry, _)) => registry.contains('*') || RepositoryPrefix::parse(registry).is_ok(),

@@ -7,6 +7,9 @@
 //! `requireDigest` denies an image without a digest, whatever the tag; `allowedRegistries` one
 //! from elsewhere than these registries or parts of them, compared in full: `nginx` is
 //! `docker.io/library/nginx`.
+//!
+//! Where the mutation `images` is still to come, on `/mutate` and in templates, an image is judged
+//! as it is after it.
 
 use std::borrow::Cow;
 
@@ -57,20 +60,25 @@ fn prefixes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Repository
 }
 
 impl ImageTag {
-    /// What is wrong with an image, and what to do.
-    fn complaints(&self, image: &str) -> Vec<String> {
-        match ImageReference::parse(image) {
-            Ok(reference) => {
-                self.of_version(image, &reference).into_iter().chain(self.of_registry(image, &reference)).collect()
+    /// What is wrong with an image, and what to do; `written` is what its author wrote, `image`
+    /// what the mutations make of it.
+    fn complaints(&self, written: &str, image: &str) -> Vec<String> {
+        match (ImageReference::parse(written), ImageReference::parse(image)) {
+            (Ok(own), Ok(reference)) => {
+                let of_registry = self.of_registry(written, &own, &reference);
+                self.of_version(written, &own, &reference).into_iter().chain(of_registry).collect()
             }
-            Err(_) if image.is_empty() => vec!["is missing: name an image with a tag".to_owned()],
-            Err(error) => vec![format!("is {}, which is no image reference: {error}", Quoted(image))],
+            _ if written.is_empty() => vec!["is missing: name an image with a tag".to_owned()],
+            (Err(error), _) | (_, Err(error)) => {
+                vec![format!("is {}, which is no image reference: {error}", Quoted(written))]
+            }
         }
     }
 
-    fn of_version(&self, image: &str, reference: &ImageReference<'_>) -> Option<String> {
-        let image = Quoted(image);
-        let repository = reference.repository;
+    /// Judges the image with which the container will run, but speaks of what its author wrote.
+    fn of_version(&self, written: &str, own: &ImageReference<'_>, reference: &ImageReference<'_>) -> Option<String> {
+        let image = Quoted(written);
+        let repository = own.repository;
         match (reference.digest, reference.tag) {
             (Some(_), _) => None,
             (None, tag) if self.require_digest => {
@@ -84,7 +92,7 @@ impl ImageTag {
         }
     }
 
-    fn of_registry(&self, image: &str, reference: &ImageReference<'_>) -> Option<String> {
+    fn of_registry(&self, written: &str, own: &ImageReference<'_>, reference: &ImageReference<'_>) -> Option<String> {
         if self.allowed_registries.is_empty() {
             return None;
         }
@@ -93,8 +101,8 @@ impl ImageTag {
             return None;
         }
         let allowed: Vec<&str> = self.allowed_registries.iter().map(RepositoryPrefix::as_str).collect();
-        let seen = if full == reference.repository { String::new() } else { format!(", that is {full}") };
-        Some(format!("is {}{seen}: allowed are images from {}", Quoted(image), allowed.join(", ")))
+        let seen = if full == own.repository { String::new() } else { format!(", that is {full}") };
+        Some(format!("is {}{seen}: allowed are images from {}", Quoted(written), allowed.join(", ")))
     }
 
     /// Whether a tag does not count as a version.
@@ -110,17 +118,19 @@ impl Validation for ImageTag {
         Rule { action: self.action, message: self.message.as_ref(), exclude: RuleExclude::Container(&self.exclude) }
     }
 
-    fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Context<'_>, violations: &mut Vec<Violation<'a>>) {
+    fn check<'a>(&self, pod: &'a PodSpec<'a>, context: &Context<'_>, violations: &mut Vec<Violation<'a>>) {
         let containers = pod.all_containers().map(|(list, index, container)| {
-            (Subject::Container { list, index, name: &container.name }, Field::Own("image"), &*container.image)
+            let subject = Subject::Container { list, index, name: &container.name };
+            (subject, Field::Own("image"), &*container.image, context.image(container))
         });
         let volumes = pod.volumes.iter().enumerate().filter_map(|(index, volume)| {
             let image = volume.image.as_ref()?;
-            Some((Subject::Volume { index, name: &volume.name }, Field::Own("image.reference"), &*image.reference))
+            let subject = Subject::Volume { index, name: &volume.name };
+            Some((subject, Field::Own("image.reference"), &*image.reference, context.volume_image(image)))
         });
-        for (subject, field, image) in containers.chain(volumes) {
-            for statement in self.complaints(image) {
-                let found = Found::Value(Cow::Borrowed(image));
+        for (subject, field, written, image) in containers.chain(volumes) {
+            for statement in self.complaints(written, &image) {
+                let found = Found::Value(Cow::Borrowed(written));
                 violations.push(Violation { policy: Self::NAME, subject, field, found, statement });
             }
         }

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use super::active::ActiveMutations;
 use super::{
-    Action, ContainerExclude, Context, Existing, Judgement, Policies, PolicyName, Requester, Resources, Rule,
+    Action, ContainerExclude, Context, Existing, Images, Judgement, Policies, PolicyName, Requester, Resources, Rule,
     RuleExclude, SecurityContext, Subject, Validation, Violation, Workloads,
 };
-use crate::patch::Patch;
+use crate::patch::{Patch, Pointer};
 use crate::pod::{Container, ContainerList, PodSpec};
 
 /// The policies, for a requester that is not excluded from all of them.
@@ -50,11 +50,7 @@ impl Policies {
     #[must_use]
     pub fn in_force<'r>(&'r self, requester: Requester<'r>) -> Option<InForce<'r>> {
         let is_excluded = self.exclude.requesters().cover(&requester);
-        (!is_excluded).then(|| InForce {
-            policies: self,
-            requester,
-            mutations: ActiveMutations::of(&self.mutations, &requester),
-        })
+        (!is_excluded).then(|| InForce { policies: self, requester, mutations: ActiveMutations::of(self, &requester) })
     }
 }
 
@@ -68,6 +64,12 @@ impl<'r> InForce<'r> {
         }
         for (list, index, container) in pod.all_containers() {
             self.mutate_container(pod, list, index, container, &mut mutating);
+        }
+        for (index, volume) in pod.volumes.iter().enumerate() {
+            if let Some(image) = volume.image.as_ref().and_then(|image| self.mutations.new_volume_image(image)) {
+                let path = Pointer::volume(index).member("image").member("reference");
+                mutating.run(Images::NAME, |patch| patch.add(path, image));
+            }
         }
         mutating.finish()
     }
@@ -94,6 +96,10 @@ impl<'r> InForce<'r> {
         container: &Container<'_>,
         mutating: &mut Mutating,
     ) {
+        if let Some(image) = self.mutations.new_image(container) {
+            let path = Pointer::container(list, index).member("image");
+            mutating.run(Images::NAME, |patch| patch.add(path, image));
+        }
         if let Some(security_context) = self.mutations.security_context(container) {
             mutating.run(SecurityContext::NAME, |patch| security_context.patch(pod, list, index, container, patch));
         }
@@ -220,7 +226,7 @@ impl<'a> Check<'a> {
             Subject::Volume { index, .. } => pod.volumes[index]
                 .image
                 .as_ref()
-                .is_some_and(|image| exclude.covers_image(|| &*image.reference, context.today)),
+                .is_some_and(|image| exclude.covers_image(|| context.volume_image(image), context.today)),
         }
     }
 }

@@ -10,6 +10,7 @@ mod active;
 mod advice;
 mod container_count;
 mod context;
+mod contradiction;
 mod cpu;
 mod exclude;
 mod exclusions;
@@ -19,10 +20,13 @@ mod host_path;
 mod host_pid;
 mod host_ports;
 mod image_tag;
+mod images;
 mod in_force;
 mod memory;
 mod message;
+mod mirrors;
 mod patterns;
+mod pins;
 mod pod_limit;
 mod positive_quantity;
 mod privileged;
@@ -41,6 +45,7 @@ pub use action::{Action, Workloads};
 pub use advice::Advice;
 pub use container_count::ContainerCount;
 pub use context::Context;
+pub use contradiction::Contradiction;
 pub use cpu::Cpu;
 pub use exclude::{ContainerExclude, Exclude, PodExclude, Requester, RuleExclude};
 pub use exclusions::{Exclusions, GlobWithoutRegistry, ImageExclusions, NotADate};
@@ -50,6 +55,7 @@ pub use host_path::{AllowedPath, HostPath, InvalidAllowedPath};
 pub use host_pid::HostPid;
 pub use host_ports::HostPorts;
 pub use image_tag::ImageTag;
+pub use images::Images;
 pub use in_force::{InForce, Mutated};
 pub use memory::Memory;
 pub use message::{InvalidMessage, Message};
@@ -88,6 +94,9 @@ pub struct Policies {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Mutations {
+    /// `images`.
+    #[serde(deserialize_with = "null_is_default")]
+    pub images: Images,
     /// `securityContext`.
     #[serde(deserialize_with = "null_is_default")]
     pub security_context: SecurityContext,
@@ -98,8 +107,12 @@ pub struct Mutations {
 
 impl Mutations {
     /// Whom each does not concern.
-    fn excludes(&self) -> [(PolicyName, &ContainerExclude); 2] {
-        [(SecurityContext::NAME, &self.security_context.exclude), (Resources::NAME, &self.resources.exclude)]
+    fn excludes(&self) -> [(PolicyName, &ContainerExclude); 3] {
+        [
+            (Images::NAME, &self.images.exclude),
+            (SecurityContext::NAME, &self.security_context.exclude),
+            (Resources::NAME, &self.resources.exclude),
+        ]
     }
 }
 

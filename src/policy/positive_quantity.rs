@@ -35,7 +35,7 @@ impl<'de> Deserialize<'de> for PositiveQuantity {
         let quantity = Quantity::deserialize(deserializer)?;
         if !quantity.is_positive() {
             return Err(serde::de::Error::custom(format_args!(
-                "{} limits nothing: write an amount above zero, or leave it out",
+                "{} is nothing: write an amount above zero, or leave it out",
                 quantity.as_str()
             )));
         }

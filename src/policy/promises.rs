@@ -1,6 +1,6 @@
 //! `promises`: what `/mutate` sets is still there when the pod is stored.
 //!
-//! Warns, by default, of a container that lacks what the mutations would have set: another
+//! Warns, by default, of a container or an image volume that lacks what the mutations would have set: another
 //! webhook undid it, or the mutating webhook was bypassed.
 
 use std::borrow::Cow;
@@ -58,7 +58,8 @@ impl Validation for Promises {
         let missing = |name| mutations.missing_pod_limit(pod, name).map(|amount| limit(name, amount));
         lacks(Subject::Pod, ResourceName::ALL.into_iter().filter_map(missing).collect());
         for (list, index, container) in pod.all_containers() {
-            let mut due = Vec::new();
+            let mut due: Vec<String> = Vec::new();
+            due.extend(mutations.new_image(container).map(|image| format!("image: {image}")));
             let security_context = mutations.security_context(container);
             if security_context.is_some_and(|forced| forced.lacks_no_escalation(pod, container)) {
                 due.push("securityContext.allowPrivilegeEscalation: false".to_owned());
@@ -70,7 +71,16 @@ impl Validation for Promises {
                 let missing = mutations.missing_limit(pod, list, container, name);
                 due.extend(missing.map(|amount| limit(name, amount)));
             }
+            for name in ResourceName::ALL {
+                let missing = mutations.missing_request(pod, list, container, name);
+                due.extend(missing.map(|amount| format!("{}: {}", name.request_field(), amount.as_str())));
+            }
             lacks(Subject::Container { list, index, name: &container.name }, due);
+        }
+        for (index, volume) in pod.volumes.iter().enumerate() {
+            let image = volume.image.as_ref().and_then(|image| mutations.new_volume_image(image));
+            let due = image.map(|image| format!("image.reference: {image}"));
+            lacks(Subject::Volume { index, name: &volume.name }, due.into_iter().collect());
         }
     }
 }

@@ -3,7 +3,10 @@
 //! Fills missing limits of app and init containers, each resource on its own, as LimitRange
 //! does: cpu `"1"` and memory `1Gi` by default. An empty map, `null` and a zero count as
 //! missing. A default below the container's own request becomes that request. Where a limit is
-//! filled and no request is there, the API server sets the request to the limit.
+//! filled and no request is there, the API server sets the request to the limit, unless
+//! `requests` has a default, of which there is none at first. A default request comes only where
+//! the container has neither a request nor a limit of its own, or where its limit was a zero that
+//! is filled; a limit of its own is its request too.
 //!
 //! A resource that is set for the pod as a whole (`spec.resources`) gets no container default,
 //! which would break the pod; if it has only a request there, or a zero limit, the pod's limit
@@ -12,15 +15,17 @@
 
 use serde::Deserialize;
 
-use super::{ContainerExclude, PolicyName, PositiveQuantity, null_is_default};
+use super::{ContainerExclude, Contradiction, PolicyName, PositiveQuantity, null_is_default};
 use crate::patch::{Patch, Pointer, Value, add_members};
 use crate::pod::{Container, ContainerList, PodSpec, Quantity, ResourceName, ResourceRequirements};
 
-/// The limits to fill in.
+/// The limits and requests to fill in.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Resources {
     limits: Limits,
+    #[serde(deserialize_with = "null_is_default")]
+    requests: Requests,
     /// Whose requests, and which containers, it does not concern.
     #[serde(deserialize_with = "null_is_default")]
     pub exclude: ContainerExclude,
@@ -39,6 +44,13 @@ impl Default for Limits {
     }
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Requests {
+    cpu: Option<PositiveQuantity>,
+    memory: Option<PositiveQuantity>,
+}
+
 impl Resources {
     /// The mutation's key in the configuration file.
     pub(super) const NAME: PolicyName = PolicyName("resources");
@@ -46,15 +58,35 @@ impl Resources {
     /// No default at all.
     #[must_use]
     pub fn off() -> Self {
-        Self { limits: Limits { cpu: None, memory: None }, exclude: ContainerExclude::default() }
+        Self { limits: Limits { cpu: None, memory: None }, ..Self::default() }
+    }
+
+    /// The limit and the request by default.
+    const fn defaults(&self, name: ResourceName) -> (Option<&PositiveQuantity>, Option<&PositiveQuantity>) {
+        match name {
+            ResourceName::Cpu => (self.limits.cpu.as_ref(), self.requests.cpu.as_ref()),
+            ResourceName::Memory => (self.limits.memory.as_ref(), self.requests.memory.as_ref()),
+        }
     }
 
     fn default_limit(&self, name: ResourceName) -> Option<&Quantity<'static>> {
-        let limit = match name {
-            ResourceName::Cpu => self.limits.cpu.as_ref(),
-            ResourceName::Memory => self.limits.memory.as_ref(),
-        };
-        limit.map(PositiveQuantity::as_quantity)
+        self.defaults(name).0.map(PositiveQuantity::as_quantity)
+    }
+
+    fn default_request(&self, name: ResourceName) -> Option<&Quantity<'static>> {
+        self.defaults(name).1.map(PositiveQuantity::as_quantity)
+    }
+
+    /// A default request above the default limit, with which pods would be refused.
+    pub(super) fn request_above_limit(&self) -> Option<Contradiction> {
+        ResourceName::ALL.into_iter().find_map(|name| {
+            let (Some(limit), Some(request)) = self.defaults(name) else { return None };
+            (request.as_quantity() > limit.as_quantity()).then(|| Contradiction::RequestAboveLimit {
+                name,
+                request: request.clone(),
+                limit: limit.clone(),
+            })
+        })
     }
 
     /// The limit that a container of that list lacks, where one is due.
@@ -75,6 +107,29 @@ impl Resources {
         })
     }
 
+    /// The request that a container of that list lacks, where one is due.
+    pub(super) fn missing_request(
+        &self,
+        pod: &PodSpec<'_>,
+        list: ContainerList,
+        container: &Container<'_>,
+        name: ResourceName,
+    ) -> Option<&Quantity<'static>> {
+        let default = self.default_request(name)?;
+        if list == ContainerList::EphemeralContainers || is_set_for_pod(pod, name) {
+            return None;
+        }
+        let resources = container.resources.as_ref();
+        let has_limit = resources.and_then(|resources| resources.limit(name)).is_some();
+        let gets_limit = || self.missing_limit(pod, list, container, name).is_some();
+        let is_due = match resources.and_then(|resources| resources.request(name)) {
+            None => !has_limit || gets_limit(),
+            // The API server makes the zero of a limit the request too, before it asks.
+            Some(request) => request.is_zero() && has_limit && gets_limit(),
+        };
+        is_due.then_some(default)
+    }
+
     /// The limit that the pod as a whole lacks, where one is due.
     pub(super) fn missing_pod_limit<'q>(
         &'q self,
@@ -90,7 +145,7 @@ impl Resources {
         Some(request.into_iter().chain(limits).fold(default, Ord::max))
     }
 
-    /// Adds the limits that a container lacks to the patch.
+    /// Adds what a container lacks to the patch.
     pub(super) fn patch(
         &self,
         pod: &PodSpec<'_>,
@@ -99,15 +154,16 @@ impl Resources {
         container: &Container<'_>,
         patch: &mut Patch,
     ) {
-        let missing = |name| self.missing_limit(pod, list, container, name);
-        add_limits(patch, || Pointer::container(list, index), container.resources.as_ref(), missing);
+        let limits = members(|name| self.missing_limit(pod, list, container, name));
+        let requests = members(|name| self.missing_request(pod, list, container, name));
+        add_resources(patch, || Pointer::container(list, index), container.resources.as_ref(), limits, requests);
     }
 
     /// Adds the limits that the pod as a whole lacks to the patch.
     pub(super) fn patch_pod(&self, pod: &PodSpec<'_>, patch: &mut Patch) {
         if pod.resources.is_some() {
-            let missing = |name| self.missing_pod_limit(pod, name);
-            add_limits(patch, Pointer::pod_spec, pod.resources.as_ref(), missing);
+            let limits = members(|name| self.missing_pod_limit(pod, name));
+            add_resources(patch, Pointer::pod_spec, pod.resources.as_ref(), limits, Vec::new());
         }
     }
 }
@@ -121,24 +177,30 @@ fn is_set_for_pod(pod: &PodSpec<'_>, name: ResourceName) -> bool {
     pod.resources.as_ref().is_some_and(|resources| resources.limit(name).is_some() || resources.request(name).is_some())
 }
 
-fn add_limits<'q>(
+fn members<'q>(missing: impl Fn(ResourceName) -> Option<&'q Quantity<'q>>) -> Vec<(&'static str, Value)> {
+    let member = |name: ResourceName| missing(name).map(|amount| (name.as_str(), Value::from(amount.as_str())));
+    ResourceName::ALL.into_iter().filter_map(member).collect()
+}
+
+fn add_resources(
     patch: &mut Patch,
     owner: impl Fn() -> Pointer,
     resources: Option<&ResourceRequirements<'_>>,
-    missing: impl Fn(ResourceName) -> Option<&'q Quantity<'q>>,
+    limits: Vec<(&'static str, Value)>,
+    requests: Vec<(&'static str, Value)>,
 ) {
-    let members: Vec<_> = ResourceName::ALL
-        .into_iter()
-        .filter_map(|name| missing(name).map(|limit| (name.as_str(), Value::from(limit.as_str()))))
-        .collect();
-    if members.is_empty() {
+    if limits.is_empty() && requests.is_empty() {
         return;
     }
     let path = owner().member("resources");
-    match resources {
-        Some(resources) => add_members(patch, &path.member("limits"), resources.limits.is_some(), members),
-        None => patch.add(path, Value::Object(vec![("limits", Value::Object(members))])),
-    }
+    let Some(resources) = resources else {
+        let both = [("limits", limits), ("requests", requests)].into_iter();
+        let due = both.filter(|(_, members)| !members.is_empty());
+        patch.add(path, Value::Object(due.map(|(name, members)| (name, Value::Object(members))).collect()));
+        return;
+    };
+    add_members(patch, &path.member("limits"), resources.limits.is_some(), limits);
+    add_members(patch, &path.member("requests"), resources.requests.is_some(), requests);
 }
 
 #[cfg(test)]
@@ -227,5 +289,76 @@ mod tests {
     fn ephemeral_containers_have_no_resources() {
         let spec = limited(json!({"ephemeralContainers": [{"name": "a"}]}));
         assert_eq!(spec["ephemeralContainers"][0], json!({"name": "a"}));
+    }
+
+    fn with(settings: &str, resources: &Value) -> Value {
+        let mut policies = Policies::default();
+        policies.mutations.resources = serde_json::from_str(settings).unwrap();
+        let spec = patched(&policies, json!({"containers": [{"name": "a", "resources": resources}]}));
+        spec["containers"][0]["resources"].clone()
+    }
+
+    #[test]
+    fn a_default_request_comes_where_the_default_limit_would_be_it() {
+        let settings = r#"{"requests": {"cpu": "100m", "memory": "64Mi"}}"#;
+        let limits = json!({"cpu": "1", "memory": "1Gi"});
+        for resources in [
+            json!(null),
+            json!({}),
+            json!({"limits": {"cpu": "0"}, "requests": null}),
+            json!({"limits": {"cpu": "0"}, "requests": {"cpu": "0"}}),
+            json!({"limits": null, "requests": {"memory": null}}),
+        ] {
+            let expected = json!({"limits": limits, "requests": {"cpu": "100m", "memory": "64Mi"}});
+            assert_eq!(with(settings, &resources), expected, "{resources}");
+        }
+    }
+
+    #[test]
+    fn what_the_container_has_is_not_contradicted() {
+        let settings = r#"{"requests": {"cpu": "100m", "memory": "64Mi"}}"#;
+        assert_eq!(
+            with(settings, &json!({"limits": {"cpu": "50m"}, "requests": {"memory": "32Mi"}})),
+            json!({"limits": {"cpu": "50m", "memory": "1Gi"}, "requests": {"memory": "32Mi"}})
+        );
+        assert_eq!(
+            with(settings, &json!({"requests": {"cpu": "0", "memory": "2Gi"}})),
+            json!({"limits": {"cpu": "1", "memory": "2Gi"}, "requests": {"cpu": "0", "memory": "2Gi"}})
+        );
+    }
+
+    #[test]
+    fn a_default_request_needs_no_default_limit() {
+        let settings = r#"{"limits": {"cpu": null, "memory": null}, "requests": {"cpu": "2"}}"#;
+        assert_eq!(with(settings, &json!(null)), json!({"requests": {"cpu": "2"}}));
+        for resources in [
+            json!({"limits": {"cpu": "1"}}),
+            json!({"limits": {"cpu": "0"}}),
+            json!({"limits": {"cpu": "0"}, "requests": {"cpu": "0"}}),
+            json!({"requests": {"cpu": "1"}}),
+        ] {
+            assert_eq!(with(settings, &resources), resources);
+        }
+    }
+
+    #[test]
+    fn no_default_request_below_a_pod_that_has_its_own_and_none_on_ephemeral_containers() {
+        let mut policies = Policies::default();
+        policies.mutations.resources =
+            serde_json::from_str(r#"{"requests": {"cpu": "100m", "memory": "1Mi"}}"#).unwrap();
+        let spec = patched(
+            &policies,
+            json!({
+                "resources": {"requests": {"cpu": "50m"}},
+                "containers": [{"name": "a"}],
+                "ephemeralContainers": [{"name": "b"}],
+            }),
+        );
+        assert_eq!(spec["resources"], json!({"requests": {"cpu": "50m"}, "limits": {"cpu": "1"}}));
+        assert_eq!(
+            spec["containers"][0]["resources"],
+            json!({"limits": {"memory": "1Gi"}, "requests": {"memory": "1Mi"}})
+        );
+        assert_eq!(spec["ephemeralContainers"][0]["resources"], json!(null));
     }
 }

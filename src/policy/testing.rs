@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::active::ActiveMutations;
 use super::in_force::Stage;
-use super::{Context, Mutations, Policies, Requester, Validation};
+use super::{Context, Policies, Requester, Validation};
 use crate::json::Object;
 use crate::pod::PodSpec;
 
@@ -24,8 +24,8 @@ pub(super) fn lines(validation: &impl Validation, spec: Value) -> Vec<String> {
     let text = spec.to_string();
     let pod = pod(&text);
     let mut violations = Vec::new();
-    let mutations = Mutations::default();
-    let mutations = ActiveMutations::of(&mutations, &ANYBODY);
+    let policies = Policies::default();
+    let mutations = ActiveMutations::of(&policies, &ANYBODY);
     let context = Context { mutations, stage: Stage::Final, today: ANYBODY.today };
     validation.check(&pod, &context, &mut violations);
     violations.iter().map(|violation| violation.line("")).collect()

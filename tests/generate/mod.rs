@@ -1,9 +1,11 @@
 //! Pods and configurations, made up.
 
+mod images;
 mod review;
 
 use std::fmt::Write as _;
 
+pub(crate) use images::{configuration_of_images, image};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -80,10 +82,15 @@ fn resources() -> impl Strategy<Value = Option<Value>> {
     }))
 }
 
+const PINNED_AND_TAGGED: &str = "nginx:latest@sha256:4f1c9a0be2d377654f1c9a0be2d377654f1c9a0be2d377654f1c9a0be2d37765";
+
 fn container() -> impl Strategy<Value = Value> {
     let image = prop_oneof![
-        9 => select(&["nginx:1.27", "registry:5000/app:1"][..]),
-        1 => select(&["nginx", "registry:5000/app", "a:latest", "a@b", ""][..]),
+        9 => select(&[
+            "nginx:1.27", "registry:5000/app:1", "docker.io/library/nginx:1.26", "quay.io/acme/app:1", "quay.io/app:1",
+            PINNED_AND_TAGGED, "registry.example.com/hub/library/nginx:1.27",
+        ][..]),
+        1 => select(&["nginx", "registry:5000/app", "a:latest", "nginx:stable", "a@b", ""][..]),
     ];
     let restart = maybe(&[r#""Always""#, r#""Never""#]);
     let ports = maybe(&[r#"[{"containerPort": 80, "hostPort": 80}]"#, r#"[{"hostPort": 0}]"#, "[]"]);
@@ -119,6 +126,7 @@ pub(crate) fn pod() -> impl Strategy<Value = Value> {
         r#"[{"name": "a", "hostPath": {"path": "/data/shared"}}]"#,
         r#"[{"name": "a", "hostPath": {"path": "/etc"}}, {"name": "b", "image": {"reference": "c"}}]"#,
         r#"[{"name": "a", "emptyDir": {}}]"#,
+        r#"[{"name": "a", "image": {"reference": "quay.io/acme/app:1"}}, {"name": "b", "image": {"reference": "nginx"}}]"#,
     ]);
     let os = maybe(&[r#"{"name": "windows"}"#, r#"{"name": "linux"}"#]);
     (
@@ -170,19 +178,89 @@ const VALIDATIONS: [(&str, &str); 12] = [
     ("promises", ""),
 ];
 
+/// Those that look at containers, and so may exclude some of them.
+const OF_CONTAINERS: [&str; 4] = ["privileged", "rootUser", "imageTag", "promises"];
+
+/// A list of exclusions, mostly empty.
+fn exclude() -> impl Strategy<Value = &'static str> {
+    prop_oneof![
+        4 => Just(""),
+        4 => select(&[
+            "images: [nginx]",
+            "images: [\"nginx:1.27\"]",
+            "images: [registry.example.com/hub/library/nginx]",
+            "images: [\"registry:5000/*\", quay.io/ours/nginx]",
+            "images: [\"*:1\"]",
+            "containers: [app0, init0, debug0]",
+        ][..]),
+        1 => select(&["namespaces: [team-a]", "users: [ann]", "groups: [\"system:*\"]"][..]),
+    ]
+}
+
+/// The mutation `images`, and what `imageTag` has to do with it.
+fn images() -> impl Strategy<Value = (&'static str, &'static str, &'static str)> {
+    let mirrors = select(
+        &[
+            "",
+            "docker.io: registry.example.com/hub, \"registry:5000\": mirror.example.com:8443/old",
+            "docker.io/library/nginx: quay.io/ours/nginx, registry:5000/app: localhost/app",
+            "docker.io: \"[2001:db8::1]:5000\"",
+            "quay.io: docker.io, quay.io/acme: registry.example.com",
+        ][..],
+    );
+    let pins = prop_oneof![
+        3 => (
+            select(&[
+                "nginx: \"1.27.3\", a: \"2\"",
+                "registry.example.com/hub/library/nginx: \"1\"",
+                "quay.io/ours/nginx: \"1\", \"registry:5000/app\": \"7\"",
+            ][..]),
+            select(&["forbidden: [latest]", "forbidden: []", "forbidden: [stable]"][..]),
+        ),
+        1 => (
+            select(&[
+                "",
+                "nginx: \"sha256:4f1c9a0be2d377654f1c9a0be2d377654f1c9a0be2d377654f1c9a0be2d37765\"",
+            ][..]),
+            select(&[
+                "requireDigest: true",
+                "allowedRegistries: [registry.example.com/hub, \"registry:5000\"]",
+            ][..]),
+        ),
+    ];
+    (mirrors, pins).prop_map(|(mirrors, (pins, image_tag))| (mirrors, pins, image_tag))
+}
+
+fn mutations() -> impl Strategy<Value = (String, &'static str)> {
+    let limits = (select(&["1", "\"300m\"", "null"][..]), select(&["1Gi", "16Mi", "null"][..]));
+    let requests = (select(&["100m", "\"0.3\"", "null"][..]), select(&["16Mi", "1Mi", "null"][..]));
+    let excludes = (exclude(), exclude(), exclude());
+    (images(), any::<bool>(), any::<bool>(), limits, requests, excludes).prop_map(
+        |((mirrors, pins, image_tag), escalation, non_root, limits, requests, excludes)| {
+            let text = format!(
+                "mutations:\n  images: {{ mirrors: {{ {mirrors} }}, pins: {{ {pins} }}, exclude: {{ {} }} }}\n  \
+                 securityContext: {{ allowPrivilegeEscalation: {escalation}, runAsNonRoot: {non_root}, \
+                 exclude: {{ {} }} }}\n  \
+                 resources: {{ limits: {{ cpu: {}, memory: {} }}, requests: {{ cpu: {}, memory: {} }}, \
+                 exclude: {{ {} }} }}\n",
+                excludes.0, excludes.1, limits.0, limits.1, requests.0, requests.1, excludes.2
+            );
+            (text, image_tag)
+        },
+    )
+}
+
 /// A configuration file in which everything that can be set is set at random.
 pub(crate) fn configuration() -> impl Strategy<Value = String> {
     let action = || select(&["deny", "warn", "audit", "off"][..]);
-    let limit = |amounts: &'static [&'static str]| select(amounts);
-    let mutations = (any::<bool>(), any::<bool>(), limit(&["1", "\"300m\"", "null"]), limit(&["1Gi", "16Mi", "null"]));
-    let actions = proptest::collection::vec(action(), VALIDATIONS.len());
-    (mutations, actions).prop_map(|((escalation, non_root, cpu, memory), actions)| {
-        let mut text = format!(
-            "mutations:\n  securityContext: {{ allowPrivilegeEscalation: {escalation}, runAsNonRoot: {non_root} }}\n  \
-             resources: {{ limits: {{ cpu: {cpu}, memory: {memory} }} }}\nvalidations:\n"
-        );
-        for ((policy, more), action) in VALIDATIONS.iter().zip(actions) {
-            writeln!(text, "  {policy}: {{ action: {action}{more} }}").expect("writing to a String does not fail");
+    let validations = proptest::collection::vec((action(), exclude()), VALIDATIONS.len());
+    (mutations(), validations).prop_map(|((mut text, image_tag), validations)| {
+        text.push_str("validations:\n");
+        for ((policy, more), (action, exclude)) in VALIDATIONS.iter().zip(validations) {
+            let exclude = if OF_CONTAINERS.contains(policy) { exclude } else { "" };
+            let image_tag = if *policy == "imageTag" { format!(", {image_tag}") } else { String::new() };
+            writeln!(text, "  {policy}: {{ action: {action}{more}{image_tag}, exclude: {{ {exclude} }} }}")
+                .expect("writing to a String does not fail");
         }
         text
     })
