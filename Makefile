@@ -4,7 +4,7 @@ CARGO ?= cargo
 PODGATE = target/release/podgate
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run test bench lint certs image deploy undeploy break-glass restore controlplane e2e bench-cluster
+.PHONY: help build demo run test bench lint certs image deploy undeploy break-glass restore controlplane e2e bench-cluster monitoring-check
 
 IMAGE ?= podgate:0.1.0
 # deploy/single-zone for clusters whose nodes carry no zone label, deploy/cert-manager for those that
@@ -34,6 +34,9 @@ lint: ## format, clippy, documentation, dependency rules
 	$(CARGO) clippy --locked --all-targets --all-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --document-private-items
 	$(CARGO) test --locked --test dependencies
+
+monitoring-check: ## the alerts of deploy/monitoring, checked and tried with promtool
+	tests/monitoring/check.sh
 
 certs: build ## a CA and a server certificate in certs/
 	$(PODGATE) certs --dir certs
