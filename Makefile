@@ -4,7 +4,7 @@ CARGO ?= cargo
 PODGATE = target/release/podgate
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run test bench lint certs image deploy undeploy break-glass restore controlplane e2e bench-cluster monitoring-check fuzz
+.PHONY: help build demo run test bench lint certs image deploy undeploy break-glass restore controlplane e2e bench-cluster monitoring-check fuzz oracle
 
 IMAGE ?= podgate:0.1.0
 # deploy/single-zone for clusters whose nodes carry no zone label, deploy/cert-manager for those that
@@ -39,6 +39,9 @@ lint: ## format, clippy, documentation, dependency rules
 
 fuzz: ## each fuzz target for FUZZ_SECONDS seconds
 	fuzz/run.sh $(FUZZ_SECONDS)
+
+oracle: ## image references and quantities, compared with Go's packages on generated input
+	tests/oracle/check.sh
 
 monitoring-check: ## the alerts of deploy/monitoring, checked and tried with promtool
 	tests/monitoring/check.sh
