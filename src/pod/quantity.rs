@@ -13,7 +13,7 @@ const DECIMAL_SUFFIXES: [(&str, i32); 10] =
     [("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
 
 /// The most that a quantity with a binary suffix can be, in units of 10⁻⁹: what is larger counts as this.
-const BINARY_NANO_MAX: i128 = i64::MAX as i128 * 1_000_000_000;
+pub(super) const BINARY_NANO_MAX: i128 = i64::MAX as i128 * 1_000_000_000;
 
 /// The places after the point that a quantity keeps.
 const NANO_PLACES: i64 = 9;
