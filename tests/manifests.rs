@@ -234,6 +234,53 @@ fn probes_and_services_name_ports_that_the_server_has() {
     );
 }
 
+/// The kinds of the Prometheus Operator are held to their structure here, for there is no API server
+/// that has them; promtool checks the rules themselves, and tests/wire/monitoring.rs what they ask for.
+#[test]
+fn the_operator_finds_every_replica_and_every_alert_says_what_to_do() {
+    let mut services: Vec<Service> = read("base/services.yaml");
+    let metrics = services.pop().expect("a service for metrics");
+    let labels = metrics.metadata.labels.expect("the service has labels");
+    let port = metrics.spec.and_then(|spec| spec.ports).expect("ports").remove(0).name;
+    let monitor: Value = one("monitoring/service-monitor.yaml");
+    assert_eq!(
+        (&monitor["apiVersion"], &monitor["kind"]),
+        (&json!("monitoring.coreos.com/v1"), &json!("ServiceMonitor"))
+    );
+    let component = &monitor["spec"]["selector"]["matchLabels"]["app.kubernetes.io/component"];
+    assert_eq!(component, &labels["app.kubernetes.io/component"]);
+    assert_eq!(monitor["spec"]["endpoints"][0]["port"], json!(port));
+
+    let rules: Value = one("monitoring/rules.yaml");
+    assert_eq!((&rules["apiVersion"], &rules["kind"]), (&json!("monitoring.coreos.com/v1"), &json!("PrometheusRule")));
+    let rules = rules["spec"]["groups"][0]["rules"].as_array().expect("a group of rules");
+    assert!(!rules.is_empty());
+    for rule in rules {
+        assert!(rule["for"].is_string() && rule["expr"].is_string(), "{rule}");
+        assert!(["critical", "warning"].map(Value::from).contains(&rule["labels"]["severity"]), "{rule}");
+        for annotation in ["summary", "description"] {
+            assert!(rule["annotations"][annotation].as_str().is_some_and(|text| text.len() > 40), "{rule}");
+        }
+    }
+}
+
+#[test]
+fn grafana_finds_the_dashboard() {
+    let kustomization: Value = one("monitoring/kustomization.yaml");
+    assert_eq!(kustomization["namespace"], "security-system");
+    for resource in kustomization["resources"].as_array().expect("resources") {
+        text(&format!("monitoring/{}", resource.as_str().expect("a file")));
+    }
+    let generator = &kustomization["configMapGenerator"][0];
+    assert_eq!(generator["options"]["labels"], json!({"grafana_dashboard": "1"}));
+    let (_, source) = generator["files"][0].as_str().and_then(|file| file.split_once('=')).expect("a key and a file");
+    let dashboard: Value = serde_json::from_str(&text(&format!("monitoring/{source}"))).expect("JSON");
+    assert_eq!(dashboard["title"], "podgate");
+    let panels = dashboard["panels"].as_array().expect("panels");
+    let ids: std::collections::BTreeSet<_> = panels.iter().map(|panel| panel["id"].as_u64()).collect();
+    assert_eq!(ids.len(), panels.len());
+}
+
 /// Resources and operations of a webhook's rules, as one line each.
 fn rules(rules: Option<Vec<RuleWithOperations>>) -> Vec<String> {
     let join = |list: Option<Vec<String>>| list.unwrap_or_default().join(",");

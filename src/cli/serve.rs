@@ -109,7 +109,11 @@ async fn serve(start: Start, reload_interval: Duration) -> ExitCode {
     let policies = Arc::new(ArcSwap::from_pointee(policies));
     let in_force = Arc::clone(&policies);
     let admit = Arc::new(move |webhook: Webhook, body: &[u8]| {
-        admission::answer(&in_force.load(), webhook, body, super::today())
+        let mut answer = admission::answer(&in_force.load(), webhook, body, super::today());
+        if answer.event.is_none() && tracing::enabled!(tracing::Level::DEBUG) {
+            answer.event = admission::unremarkable(body);
+        }
+        answer
     });
     let (signals, server) = match (Signals::new(), Server::bind(settings, certificate.as_ref(), admit).await) {
         (Ok(signals), Ok(server)) => (signals, server),

@@ -33,7 +33,7 @@ use tokio::time::{Instant, sleep};
 use tokio_rustls::TlsAcceptor;
 use tracing::{info, warn};
 
-use self::accept::{Port, Tls};
+use self::accept::{EVICTED, HANDSHAKE_FAILURES, Port, Tls};
 use self::activity::{GOODBYE, Order};
 use self::body::Budget;
 use self::health::Health;
@@ -171,6 +171,7 @@ impl Server {
         let expires = certificate.map(ServerCertificate::expires);
         let health = Health::new(expires);
         let shared = Arc::new(Shared { health, metrics: Metrics::new(), limits: settings.limits });
+        shared.metrics.begin_at_zero(&Refusal::COUNTED, &HANDSHAKE_FAILURES);
         if let Some(expires) = expires {
             shared.metrics.certificate_expires(expires);
         }
@@ -258,7 +259,7 @@ impl Listening {
 
 fn webhooks_port(shared: &Arc<Shared>, tls: rustls::ServerConfig, admit: Arc<Admit>) -> Port {
     let Shared { metrics, limits, .. } = shared.as_ref();
-    let handshakes = Pool::new(limits.handshakes, metrics.handshakes(), metrics.handshake_failures("evicted"));
+    let handshakes = Pool::new(limits.handshakes, metrics.handshakes(), metrics.handshake_failures(EVICTED));
     let ConnectionMetrics { open, accepted, evicted } = metrics.connections("webhooks");
     Port {
         name: "webhooks",
