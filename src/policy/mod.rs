@@ -22,6 +22,7 @@ mod image_tag;
 mod in_force;
 mod memory;
 mod message;
+mod namespace_quota;
 mod patterns;
 mod pod_limit;
 mod positive_quantity;
@@ -53,6 +54,7 @@ pub use image_tag::ImageTag;
 pub use in_force::{InForce, Mutated};
 pub use memory::Memory;
 pub use message::{InvalidMessage, Message};
+pub use namespace_quota::{NamespacePatterns, NamespaceQuota, PodCount};
 pub use patterns::Patterns;
 pub use pod_limit::{MissingMax, PodLimit};
 pub use positive_quantity::PositiveQuantity;
@@ -82,6 +84,8 @@ pub struct Policies {
     /// What is done about a workload whose pods would violate a policy.
     #[serde(deserialize_with = "null_is_default")]
     pub workloads: Workloads,
+    /// The most pods in a namespace; no quota by default.
+    pub namespace_quota: Option<NamespaceQuota>,
 }
 
 /// What `/mutate` sets on pods.
