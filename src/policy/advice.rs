@@ -186,7 +186,9 @@ mod tests {
     #[test]
     fn tells_of_namespaces_that_get_no_quota_although_they_are_named() {
         assert_eq!(
-            advice("namespaceQuota: { pods: 5, namespaces: [\"*\", a, kube-system, ops] }\nexclude: { namespaces: [ops] }"),
+            advice(
+                "namespaceQuota: { pods: 5, namespaces: [\"*\", a, kube-system, ops] }\nexclude: { namespaces: [ops] }"
+            ),
             ["kube-system", "ops"].map(|name| format!(
                 "namespaceQuota.namespaces: {name:?} gets no quota, for it is excluded from all policies, or the \
                  cluster's own or podgate's: remove it"

@@ -97,7 +97,10 @@ impl Visitor<'_> for PodCountVisitor {
         if count == 0 {
             return Err(E::custom("0 would let no pod in: write a number from 1, or leave namespaceQuota out"));
         }
-        u32::try_from(count).ok().and_then(PodCount::new).ok_or_else(|| E::invalid_value(Unexpected::Unsigned(count), &self))
+        u32::try_from(count)
+            .ok()
+            .and_then(PodCount::new)
+            .ok_or_else(|| E::invalid_value(Unexpected::Unsigned(count), &self))
     }
 
     fn visit_i64<E: Error>(self, count: i64) -> Result<PodCount, E> {
@@ -126,8 +129,8 @@ impl<'de> Deserialize<'de> for NamespacePattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
         // The characters of a DNS label (RFC 1123), of which the names of namespaces are made.
-        let is_possible = !name.is_empty()
-            && name.chars().all(|letter| matches!(letter, 'a'..='z' | '0'..='9' | '-' | '*'));
+        let is_possible =
+            !name.is_empty() && name.chars().all(|letter| matches!(letter, 'a'..='z' | '0'..='9' | '-' | '*'));
         if is_possible {
             return Ok(Self(name));
         }
