@@ -26,3 +26,17 @@ impl Complaints {
         self.0.clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_thing_is_said_once_until_all_was_well() {
+        let mut complaints = Complaints::default();
+        assert!(complaints.is_due("a") && complaints.is_due("b"));
+        assert!(!complaints.is_due("a") && !complaints.is_due("b"));
+        complaints.clear();
+        assert!(complaints.is_due("a"));
+    }
+}

@@ -91,13 +91,13 @@ fn quota(pods: u32, namespaces: &str) -> String {
 /// Creates pods from many clients at once: how many were created, and why the others were not.
 async fn create_at_once(url: String, clients: usize, each: usize) -> (usize, Vec<String>) {
     let tasks: Vec<_> = (0..clients)
-        .map(|client_number| {
+        .map(|_| {
             let pods = Api::<Pod>::namespaced(client(&url), "team-a");
             tokio::spawn(async move {
                 let mut refused = Vec::new();
-                for number in 0..each {
+                for _ in 0..each {
                     let pod = json!({
-                        "metadata": {"name": format!("pod-{client_number}-{number}")},
+                        "metadata": {"generateName": "pod-"},
                         "spec": {"containers": [{"name": "app", "image": "app:1"}]},
                     });
                     let pod: Pod = serde_json::from_value(pod).expect("a pod");
@@ -130,11 +130,12 @@ fn the_fifty_first_pod_is_refused_whoever_asks() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let (created, refused) = runtime.block_on(create_at_once(kept.plane.url(), 30, 4));
     println!("30 clients, 120 creates: {created} pods, {} refused", refused.len());
-    // A refusal may also be for a conflict of many updates of the quota's status; none lets one more in.
-    assert_eq!((created, refused.len()), (50, 70), "{:?}", refused.first());
+    assert_eq!(created + refused.len(), 120);
+    // Under so many at once, one may also be refused for a conflict; none is one too many.
+    assert!((40..=50).contains(&created), "{created} pods: {:?}", refused.first());
     let full = "exceeded quota: podgate-namespace-quota, requested: pods=1, used: pods=50, limited: pods=50";
-    let (_, last) = runtime.block_on(create_at_once(kept.plane.url(), 1, 5));
-    assert!(last.iter().any(|error| error.contains(full)), "{last:?}");
+    let (created, refused) = runtime.block_on(create_at_once(kept.plane.url(), 1, 20));
+    assert!(created == 50 && refused.last().is_some_and(|error| error.contains(full)), "{created} pods: {refused:?}");
 }
 
 #[test]

@@ -95,6 +95,8 @@ pub struct QuotaKeeper<L> {
     namespaces: Known<Namespace>,
     quotas: Known<Quota>,
     holds: BTreeMap<String, Hold>,
+    /// Nothing is written before: what failed last would have failed anywhere.
+    blocked_until: Option<Instant>,
     foreign: Vec<String>,
     complaints: Complaints,
 }
@@ -117,6 +119,7 @@ impl<L: QuotaListener> QuotaKeeper<L> {
             namespaces: Known { all: None, is_fresh: false },
             quotas: Known { all: None, is_fresh: false },
             holds: BTreeMap::new(),
+            blocked_until: None,
             foreign: Vec::new(),
             complaints: Complaints::default(),
         }
@@ -133,7 +136,7 @@ impl<L: QuotaListener> QuotaKeeper<L> {
             if clean_since.is_some_and(|since| since.elapsed() >= LINGER) {
                 return;
             }
-            let wait = if is_done { INTERVAL } else { RETRY };
+            let wait = if is_done { INTERVAL } else { self.until_next() };
             let reloaded = Arc::clone(&self.reloaded);
             let event = tokio::select! {
                 event = timeout(wait, events.recv()) => event.ok().flatten(),
@@ -220,9 +223,21 @@ impl<L: QuotaListener> QuotaKeeper<L> {
 
     fn due(&self) -> Vec<(String, Step)> {
         let now = Instant::now();
+        if self.blocked_until.is_some_and(|until| until > now) {
+            return Vec::new();
+        }
         let mut due = self.steps();
         due.retain(|(name, step)| step.is_change() && self.holds.get(name).is_none_or(|hold| hold.until <= now));
         due
+    }
+
+    /// How long it is until podgate may write where something is left to do.
+    fn until_next(&self) -> Duration {
+        let now = Instant::now();
+        let steps = self.steps();
+        let held = steps.iter().filter(|(_, step)| step.is_change()).map(|(name, _)| self.holds.get(name));
+        // What is not held was tried a moment ago, and did not work.
+        held.map(|hold| hold.map_or(RETRY, |hold| hold.until.saturating_duration_since(now))).min().unwrap_or(RETRY)
     }
 
     fn step(&self, name: &str) -> Step {
@@ -247,7 +262,9 @@ impl<L: QuotaListener> QuotaKeeper<L> {
             }
             Step::Remove => remove(&api, &title, quota).await,
         };
-        self.hold(namespace);
+        if done.as_ref().err().is_none_or(ClusterError::is_of_this_object) {
+            self.hold(namespace);
+        }
         match done {
             Ok(()) => {
                 info!(namespace, "{} {}", if is_there { "set" } else { "removed" }, plan::NAME);
@@ -260,7 +277,11 @@ impl<L: QuotaListener> QuotaKeeper<L> {
             }
             Err(error) => {
                 self.complain(&error);
-                error.is_of_this_object()
+                let goes_on = error.is_of_this_object();
+                if !goes_on {
+                    self.blocked_until = Some(Instant::now() + RETRY);
+                }
+                goes_on
             }
         }
     }
