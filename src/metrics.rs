@@ -2,6 +2,8 @@
 //!
 //! Labels come from constants, never from what a client sent, so that nobody can make them many.
 
+mod quota;
+
 use std::time::Duration;
 
 use prometheus::core::Collector;
@@ -11,6 +13,7 @@ use prometheus::{
 };
 use time::OffsetDateTime;
 
+use self::quota::QuotaMetrics;
 use crate::admission::{Answer, Verdict, Webhook};
 use crate::cluster::Operation;
 
@@ -59,6 +62,7 @@ pub struct Metrics {
     reload_successful: IntGaugeVec,
     reload_success_timestamp: IntGaugeVec,
     exclusions_expired: IntGauge,
+    quotas: QuotaMetrics,
 }
 
 /// A file that is read again when it changes.
@@ -146,7 +150,7 @@ impl Metrics {
         let cluster_errors = counters(
             to,
             "podgate_cluster_errors_total",
-            "Requests to the API server that failed, while keeping the certificate fresh.",
+            "Requests to the API server that failed, while keeping the certificate fresh or the quotas.",
             &["operation"],
         );
         for operation in Operation::ALL {
@@ -204,6 +208,7 @@ impl Metrics {
                 "podgate_exclusions_expired",
                 "Exclusions in the configuration whose day is over, so that they no longer count.",
             ),
+            quotas: QuotaMetrics::new(to),
             registry,
         }
     }
@@ -303,6 +308,11 @@ impl Metrics {
     /// That many exclusions of the configuration have expired.
     pub(crate) fn exclusions_expired(&self, count: usize) {
         self.exclusions_expired.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    /// What is counted of the quotas.
+    pub(crate) const fn quotas(&self) -> &QuotaMetrics {
+        &self.quotas
     }
 
     /// All metrics in Prometheus' text format.

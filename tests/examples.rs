@@ -67,3 +67,27 @@ fn chinese_messages() {
         ]
     );
 }
+
+#[test]
+fn fifty_pods_of_two_cores() {
+    let policies = example("fifty-pods-of-two-cores.yaml");
+    for (cpu, lines) in [
+        ("2", vec![]),
+        (
+            "2001m",
+            vec![
+                "pod team-a/demo breaks 1 policy",
+                "cpu: the pod (spec.containers[0].resources.limits.cpu) may use 2001m of cpu at one time (\"app\" 2001m): \
+                 at most 2 is allowed, so lower the limits",
+            ],
+        ),
+    ] {
+        let answer = answer(&policies, Webhook::Validate, &json!({"containers": [container("app", "app:1", cpu)]}));
+        assert_eq!(message(&answer), lines, "{cpu}");
+    }
+    let allowed = |namespace: &str| policies.pods_allowed(namespace, time::Date::MIN).map(|pods| pods.to_string());
+    assert_eq!(allowed("team-a").as_deref(), Some("50"));
+    for namespace in ["default", "kube-system", "security-system"] {
+        assert_eq!(allowed(namespace), None, "{namespace}");
+    }
+}

@@ -91,8 +91,8 @@ fn the_server_is_called_with_options_that_it_has() {
 }
 
 /// The rules of all roles of a file, one line for each: groups, resources, names, verbs.
-fn roles() -> Vec<String> {
-    let documents: Vec<Value> = read("base/rbac.yaml");
+fn roles(file: &str) -> Vec<String> {
+    let documents: Vec<Value> = read(file);
     let join = |list: &Value| {
         let words = list.as_array().into_iter().flatten().map(|word| word.as_str().unwrap_or_default());
         words.collect::<Vec<_>>().join(",")
@@ -110,7 +110,7 @@ fn roles() -> Vec<String> {
 #[test]
 fn podgate_may_ask_for_its_secret_and_its_configurations_and_nothing_else() {
     assert_eq!(
-        roles(),
+        roles("base/rbac.yaml"),
         [
             " secrets webhook-tls: get,watch,create,patch,update",
             "admissionregistration.k8s.io mutatingwebhookconfigurations pod-security-mutator: get,watch,patch",
@@ -122,6 +122,19 @@ fn podgate_may_ask_for_its_secret_and_its_configurations_and_nothing_else() {
     assert_eq!(pod.automount_service_account_token, Some(true));
     let arguments = pod.containers[0].args.clone().expect("there are arguments");
     assert!(arguments.contains(&"--tls-secret=security-system/webhook-tls".to_owned()));
+}
+
+#[test]
+fn for_quotas_podgate_may_see_namespaces_and_keep_quotas_of_one_name() {
+    assert_eq!(
+        roles("quota/rbac.yaml"),
+        [" namespaces : list,watch", " resourcequotas podgate-namespace-quota: list,watch,create,patch,delete"]
+    );
+    let component: Value = one("quota/kustomization.yaml");
+    assert_eq!(component["kind"], "Component");
+    for folder in ["", "base/", "single-zone/", "cert-manager/"] {
+        assert!(!text(&format!("{folder}kustomization.yaml")).contains("quota"), "{folder} does without");
+    }
 }
 
 /// The patches of the overlay count on where things are.

@@ -9,11 +9,13 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use clap::Args;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Notify;
 use tracing::{info, warn};
 
 use super::certificate::{CertificateArguments, Source};
 use super::follow::{self, ConfigurationFile};
 use super::logging::{self, LogFormat};
+use super::quota;
 use super::{Exit, duration, fail};
 use crate::admission::{self, Webhook};
 use crate::certs::ServerCertificate;
@@ -126,7 +128,9 @@ async fn serve(start: Start, reload_interval: Duration) -> ExitCode {
     }
     tokio::spawn(follow::show_expired_exclusions(Arc::clone(&policies), server.control()));
     if let Some(configuration) = configuration {
-        tokio::spawn(configuration.follow(policies, server.control(), reload_interval));
+        let reloaded = Arc::new(Notify::new());
+        tokio::spawn(quota::keep(Arc::clone(&policies), Arc::clone(&reloaded), server.control()));
+        tokio::spawn(configuration.follow(policies, reloaded, server.control(), reload_interval));
     }
     run_until_signalled(server, signals).await
 }

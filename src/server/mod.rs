@@ -44,7 +44,7 @@ pub use self::routes::Admit;
 use self::routes::Webhooks;
 use self::tls::Shown;
 use crate::certs::ServerCertificate;
-use crate::cluster::Operation;
+use crate::cluster::{Operation, QuotaCounts};
 use crate::metrics::{ConnectionMetrics, Metrics, ReloadedFile};
 
 /// How often a draining server looks whether it is done.
@@ -151,6 +151,16 @@ impl Control {
     /// Shows in the metrics how many exclusions of the configuration have expired.
     pub fn show_expired_exclusions(&self, count: usize) {
         self.shared.metrics.exclusions_expired(count);
+    }
+
+    /// Shows in the metrics how the quotas are, and whether nothing is left to do for them.
+    pub fn show_quotas(&self, counts: QuotaCounts, is_in_sync: bool) {
+        self.shared.metrics.quotas().show(counts, is_in_sync);
+    }
+
+    /// Counts a quota that was set or removed.
+    pub fn count_quota_change(&self, is_there: bool) {
+        self.shared.metrics.quotas().changed(is_there);
     }
 }
 
