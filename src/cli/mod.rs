@@ -2,10 +2,13 @@
 
 mod certificate;
 mod certs;
+mod check;
 mod config;
 mod duration;
+mod files;
 mod follow;
 mod logging;
+mod report;
 mod review;
 mod serve;
 
@@ -25,6 +28,7 @@ pub struct CommandLine {
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(Box<serve::Arguments>),
+    Check(check::Arguments),
     Certs(certs::Arguments),
     Review(review::Arguments),
     Config(config::Arguments),
@@ -36,6 +40,7 @@ impl CommandLine {
     pub fn run(self) -> ExitCode {
         match self.command {
             Command::Serve(arguments) => serve::run(&arguments),
+            Command::Check(arguments) => check::run(&arguments),
             Command::Certs(arguments) => certs::run(&arguments),
             Command::Review(arguments) => review::run(&arguments),
             Command::Config(arguments) => config::run(&arguments),
