@@ -111,7 +111,7 @@ pub enum Stored {
 }
 
 impl Stored {
-    /// An object with its type, which the items of a list such as PodList need not have.
+    /// An object with its type, which the items of a list such as `PodList` need not have.
     fn whole(mut value: Value, object: &Object<'_>) -> Self {
         if let Value::Object(members) = &mut value {
             members.entry("apiVersion").or_insert_with(|| object.api_version.into());
@@ -219,9 +219,9 @@ fn violation(node: &Node, finding: Finding) -> Option<Violation> {
 /// Where an object is wrong, and how, in words that do not speak of a review.
 fn place(node: &Node, error: &CreationError) -> (Position, String) {
     const ROOT: &str = "request.object";
-    let path = match error {
-        CreationError::Unexaminable(Unexaminable::Invalid(Invalid::Missing(path) | Invalid::Type { path, .. })) => path,
-        _ => return (node.position, error.to_string()),
+    let CreationError::Unexaminable(Unexaminable::Invalid(Invalid::Missing(path) | Invalid::Type { path, .. })) = error
+    else {
+        return (node.position, error.to_string());
     };
     let path = path.strip_prefix(ROOT).unwrap_or(path).trim_start_matches('.');
     let position = node.position_of(path);

@@ -14,12 +14,11 @@ use crate::policy::Policies;
 
 /// Check manifests offline, as a cluster with podgate would judge them.
 ///
-/// Reads YAML and JSON with any number of documents and Lists, and judges Pods and the pod
-/// templates of Deployments, ReplicaSets, StatefulSets, DaemonSets, ReplicationControllers, Jobs,
-/// CronJobs and PodTemplates. Other kinds are skipped. A template counts as denied when its pods
-/// would be, whatever the configuration's workloads says, unless that is off. Nobody in particular
-/// creates the objects, so that exclusions by namespace, image and container apply, and those by
-/// user and group do not.
+/// Reads YAML and JSON with any number of documents and Lists, and judges pods and the pod
+/// templates of all workloads, from Deployments to CronJobs. Other kinds are skipped. A template
+/// counts as denied when its pods would be, whatever the configuration's workloads says, unless
+/// that is off. Nobody in particular creates the objects, so that exclusions by namespace, image
+/// and container apply, and those by user and group do not.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   podgate check deploy/                              every *.yaml, *.yml and *.json below it
