@@ -4,10 +4,12 @@
 //! how a file becomes [`Policies`], and what is said of one that does not.
 
 mod error;
+mod schema;
 
 use std::path::Path;
 
 pub use error::{ConfigError, Fault};
+pub use schema::schema;
 
 use crate::policy::Policies;
 

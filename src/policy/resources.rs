@@ -17,19 +17,22 @@ use crate::patch::{Patch, Pointer, Value, add_members};
 use crate::pod::{Container, ContainerList, PodSpec, Quantity, ResourceName, ResourceRequirements};
 
 /// The limits to fill in.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Resources {
+    /// The limits to fill in.
     limits: Limits,
     /// Whose requests, and which containers, it does not concern.
     #[serde(deserialize_with = "null_is_default")]
     pub exclude: ContainerExclude,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Limits {
+    /// The cpu limit; `"1"` by default, and null fills in none.
     cpu: Option<PositiveQuantity>,
+    /// The memory limit; `1Gi` by default, and null fills in none.
     memory: Option<PositiveQuantity>,
 }
 
