@@ -219,3 +219,20 @@ fn the_examples_are_where_the_demo_looks_for_them() {
         assert!(Path::new(&example(name)).exists(), "{name}");
     }
 }
+
+#[test]
+fn completions_are_scripts_of_their_shells() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = podgate(&["completions", shell], b"");
+        assert_eq!(output.status.code(), Some(0), "{shell}");
+        for word in ["podgate", "check", "--config", "--mutated"] {
+            assert!(stdout(&output).contains(word.trim_start_matches('-')), "{shell}: {word}");
+        }
+    }
+    assert_eq!(podgate(&["completions", "tcsh"], b"").status.code(), Some(2));
+    in_folder(|folder| {
+        let script = folder.file("podgate.bash", &stdout(&podgate(&["completions", "bash"], b"")));
+        let output = Command::new("bash").args(["-n", &script]).output().expect("bash runs");
+        assert!(output.status.success(), "{}", stderr(&output));
+    });
+}

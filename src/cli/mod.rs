@@ -3,6 +3,7 @@
 mod certificate;
 mod certs;
 mod check;
+mod completions;
 mod config;
 mod duration;
 mod files;
@@ -32,6 +33,7 @@ enum Command {
     Certs(certs::Arguments),
     Review(review::Arguments),
     Config(config::Arguments),
+    Completions(completions::Arguments),
 }
 
 impl CommandLine {
@@ -44,6 +46,7 @@ impl CommandLine {
             Command::Certs(arguments) => certs::run(&arguments),
             Command::Review(arguments) => review::run(&arguments),
             Command::Config(arguments) => config::run(&arguments),
+            Command::Completions(arguments) => completions::run(&arguments),
         }
     }
 }
