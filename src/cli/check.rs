@@ -15,7 +15,7 @@ use crate::policy::Policies;
 /// Check manifests offline, as a cluster with podgate would judge them.
 ///
 /// Reads YAML and JSON with any number of documents and Lists, and judges pods and the pod
-/// templates of all workloads, from Deployments to CronJobs. Other kinds are skipped. A template
+/// templates of all workloads, from Deployments to Jobs. Other kinds are skipped. A template
 /// counts as denied when its pods would be, whatever the configuration's workloads says, unless
 /// that is off. Nobody in particular creates the objects, so that exclusions by namespace, image
 /// and container apply, and those by user and group do not.
@@ -36,7 +36,7 @@ pub(super) struct Arguments {
     /// The namespace of objects that name none
     #[arg(long, short, value_name = "NAME", default_value = "default")]
     namespace: String,
-    /// How to report; in colour on a terminal, unless NO_COLOR is set
+    /// How to report; `text` is in colour on a terminal, unless `NO_COLOR` is set
     #[arg(long, short, value_enum, default_value_t = Format::Text)]
     output: Format,
     /// Print what would be stored, as YAML, and the report on standard error

@@ -11,6 +11,10 @@ use crate::config;
 
 /// Print or check a configuration file.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  podgate config default > podgate.yaml
+  podgate config check podgate.yaml
+  podgate config schema > podgate.schema.json")]
 pub(super) struct Arguments {
     #[command(subcommand)]
     command: Command,

@@ -20,7 +20,13 @@ use clap::{Parser, Subcommand};
 /// A Kubernetes admission webhook that makes pods safe, or says what to change.
 #[derive(Debug, Parser)]
 #[command(name = "podgate", version, about, max_term_width = 100)]
-#[command(after_help = "Exit codes: 0 clean, 1 violations found, 2 usage or unreadable input.")]
+#[command(after_help = "Examples:
+  podgate check deploy/                  judge manifests as a cluster with podgate would
+  podgate config default > podgate.yaml  the default policy, to be changed
+  podgate serve --config podgate.yaml    the webhooks, on https://0.0.0.0:8443
+  podgate COMMAND --help                 more of each command
+
+Exit codes: 0 clean, 1 violations found, 2 usage or unreadable input.")]
 pub struct CommandLine {
     #[command(subcommand)]
     command: Command,

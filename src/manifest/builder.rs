@@ -25,13 +25,17 @@ pub fn documents(bytes: &[u8]) -> Vec<Result<Rc<Node>, Fault>> {
     let mut parser = Parser::new_from_str_with_options(text, options);
     let mut documents = Vec::new();
     let mut first_line = 1;
+    let braces: Vec<usize> =
+        text.lines().zip(1..).filter(|(line, _)| line.contains("{{")).map(|(_, number)| number).collect();
     loop {
         match document(&mut parser, &mut first_line) {
             Ok(Some(root)) if matches!(root.value, Value::Null) => {}
             Ok(Some(root)) => documents.push(Ok(root)),
             Ok(None) => return documents,
             Err(mut fault) => {
-                fault.template_line = template_line(text, first_line, fault.position.line);
+                // The last such line of the document, as far as it was read.
+                let before = braces.partition_point(|line| *line <= fault.position.line);
+                fault.template_line = braces[..before].last().copied().filter(|line| *line >= first_line);
                 first_line = fault.position.line;
                 documents.push(Err(fault));
                 if !matches!(parser.proceed_next_document(), Ok(true)) {
@@ -43,16 +47,10 @@ pub fn documents(bytes: &[u8]) -> Vec<Result<Rc<Node>, Fault>> {
 }
 
 fn not_utf8(before: &[u8]) -> Fault {
-    let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-    let column = String::from_utf8_lossy(&before[line_start..]).chars().count() + 1;
+    let lines = before.split(|byte| *byte == b'\n');
+    let (line, last) = lines.enumerate().last().unwrap_or_default();
+    let (line, column) = (line + 1, String::from_utf8_lossy(last).chars().count() + 1);
     Fault::new(Position { line, column }, Problem::NotUtf8)
-}
-
-/// The last line with `{{` between two lines, from 1.
-fn template_line(text: &str, first: usize, last: usize) -> Option<usize> {
-    let lines = text.lines().enumerate().skip(first.saturating_sub(1)).take(last.saturating_sub(first) + 1);
-    lines.filter(|(_, line)| line.contains("{{")).last().map(|(index, _)| index + 1)
 }
 
 fn position(mark: &Marker) -> Position {
@@ -142,7 +140,7 @@ impl Builder {
         let Some(Open { position, anchor, content }) = self.open.pop() else { return Ok(()) };
         let node = match content {
             Content::List(list) => Node::list(position, list),
-            Content::Mapping(mapping) => Node::mapping(position, self.merge(mapping)?),
+            Content::Mapping(mapping) => Node::mapping(position, Self::merge(mapping)?),
         };
         self.add(Rc::new(node), anchor)
     }
@@ -224,7 +222,7 @@ impl Builder {
 
     /// The entries of a mapping with those that it merges: its own before theirs, and of several
     /// mappings the earlier before the later (<https://yaml.org/type/merge.html>).
-    fn merge(&mut self, mapping: Mapping) -> Result<Vec<Entry>, Fault> {
+    fn merge(mapping: Mapping) -> Result<Vec<Entry>, Fault> {
         let Mapping { mut entries, mut keys, merged, .. } = mapping;
         let Some(merged) = merged else { return Ok(entries) };
         let fault = || Fault::new(merged.position, Problem::MergeOfNoMapping);

@@ -7,6 +7,7 @@ mod mutated;
 mod sarif;
 mod text;
 
+use std::fmt::Write as _;
 use std::io;
 
 use clap::ValueEnum;
@@ -59,7 +60,8 @@ fn summary(report: &Report) -> String {
     let plural = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
     let mut line = format!("{found} in {} of {}", plural(report.objects.len(), "object"), plural(report.files, "file"));
     if report.others > 0 {
-        line += &format!("; {} of other kinds skipped", report.others);
+        // Writing to a String does not fail.
+        let _ = write!(line, "; {} of other kinds skipped", report.others);
     }
     line
 }

@@ -12,7 +12,7 @@ pub(in crate::cli) fn mutated(report: &Report) -> io::Result<String> {
             Stored::As(object) => documents += &serde_saphyr::to_string(object).map_err(io::Error::other)?,
             Stored::Refused(title) => {
                 let title: String = title.chars().filter(|character| !character.is_control()).collect();
-                documents += &format!("# {title} is denied\n");
+                documents.extend(["# ", &title, " is denied\n"]);
             }
         }
     }
