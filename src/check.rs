@@ -21,6 +21,8 @@ pub struct Checker<'c> {
     pub namespace: &'c str,
     /// The day in UTC, by which exclusions expire.
     pub today: Date,
+    /// Whether to keep what would be stored.
+    pub keeps_stored: bool,
 }
 
 /// What was found in some files.
@@ -34,7 +36,8 @@ pub struct Report {
     pub unreadable: Vec<Unreadable>,
     /// How many documents and objects are none that podgate judges.
     pub others: usize,
-    /// What would be stored of all that is an object, in the order of the files.
+    /// What would be stored of all that is an object, in the order of the files, where the checker
+    /// keeps it.
     pub stored: Vec<Stored>,
 }
 
@@ -171,8 +174,10 @@ impl Report {
     fn add_object(&mut self, checker: &Checker<'_>, file: &str, object: &Object<'_>) {
         let Some(kind) = Kind::of(object.api_version, object.kind) else {
             self.others += 1;
-            // Every node is JSON.
-            self.stored.extend(serde_json::to_value(object.node).map(|value| Stored::whole(value, object)));
+            if checker.keeps_stored {
+                // Every node is JSON.
+                self.stored.extend(serde_json::to_value(object.node).map(|value| Stored::whole(value, object)));
+            }
             return;
         };
         let namespace = object.namespace.unwrap_or(checker.namespace);
@@ -180,7 +185,7 @@ impl Report {
             .map_err(CreationError::from)
             .and_then(|json| creation::create(checker.policies, kind, namespace, &json, checker.today));
         match created {
-            Ok(creation) => self.add_creation(file, kind, namespace, object, creation),
+            Ok(creation) => self.add_creation(checker, file, kind, object, creation),
             Err(error) => {
                 let (position, message) = place(object.node, &error);
                 self.cannot_read(file, position, message);
@@ -188,18 +193,24 @@ impl Report {
         }
     }
 
-    fn add_creation(&mut self, file: &str, kind: Kind, namespace: &str, object: &Object<'_>, creation: Creation) {
+    fn add_creation(&mut self, checker: &Checker<'_>, file: &str, kind: Kind, object: &Object<'_>, creation: Creation) {
         let Creation { findings, mutated } = creation;
         let is_refused = findings.iter().any(|finding| finding.action == Action::Deny);
         let checked = Checked {
             file: file.to_owned(),
             position: object.node.position,
             kind: kind.as_str(),
-            namespace: namespace.to_owned(),
+            namespace: object.namespace.unwrap_or(checker.namespace).to_owned(),
             name: object.name.clone(),
             violations: findings.into_iter().filter_map(|finding| violation(object.node, finding)).collect(),
         };
-        self.stored.push(if is_refused { Stored::Refused(checked.title()) } else { Stored::whole(mutated, object) });
+        if checker.keeps_stored {
+            self.stored.push(if is_refused {
+                Stored::Refused(checked.title())
+            } else {
+                Stored::whole(mutated, object)
+            });
+        }
         self.objects.push(checked);
     }
 }

@@ -10,7 +10,54 @@ use std::process::{Command, Output, Stdio};
 use podgate::admission::{self, Verdict, Webhook};
 use podgate::check::{Checker, Report, Severity};
 use podgate::config;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample;
 use serde_json::{Value, json};
+
+/// What manifests are made of, and what breaks them.
+const PARTS: &[&str] = &[
+    "apiVersion: v1\n",
+    "kind: Pod\n",
+    "kind: List\n",
+    "items: ",
+    "spec:\n",
+    "  containers:\n",
+    "  - name: a\n",
+    "    image: nginx\n",
+    "- ",
+    "  ",
+    "\n",
+    "\r\n",
+    "\t",
+    "---\n",
+    "...\n",
+    ": ",
+    "? ",
+    "{",
+    "}",
+    "[",
+    "]",
+    ", ",
+    "&a ",
+    "*a ",
+    "<<: ",
+    "!!int ",
+    "!x ",
+    "|\n",
+    ">-\n",
+    "\"",
+    "'",
+    "# c\n",
+    "%YAML 1.1\n",
+    "{{ .x }}",
+    "\u{feff}",
+    "\u{0}",
+    "é",
+    "null",
+    "0x1F",
+    ".inf",
+];
 
 const POD: &str = "apiVersion: v1\nkind: Pod\nmetadata: { name: web }\nspec:\n  hostNetwork: true\n  \
                    containers: [{ name: app, image: \"nginx:1.27\" }]\n";
@@ -90,7 +137,7 @@ fn check_says_what_review_says() {
         object.insert("apiVersion".to_owned(), "v1".into());
         object.insert("kind".to_owned(), "Pod".into());
         let namespace = request["namespace"].as_str().unwrap_or_default();
-        let checker = Checker { policies: &policies, namespace, today: time::Date::MIN };
+        let checker = Checker { policies: &policies, namespace, today: time::Date::MIN, keeps_stored: false };
         let mut report = Report::default();
         // The namespace of the request decides in a cluster; the API server sees that both are one.
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -163,6 +210,28 @@ fn bad_bytes_and_hostile_sizes_are_told_with_their_place() {
     let many = format!("---\n{POD}").repeat(2000);
     let (code, report) = check_text(&[], many.as_bytes());
     assert_eq!((code, report.lines().last()), (Some(1), Some("2000 violations in 2000 objects of 1 file")));
+}
+
+proptest! {
+    /// Whatever a file holds, every document of it is judged or has a fault with a place in the file.
+    #[test]
+    fn any_text_has_an_answer(parts in vec(sample::select(PARTS), 0..40)) {
+        let text = format!("{}\n---\n{POD}", parts.concat());
+        let mut report = Report::default();
+        let policies = podgate::policy::Policies::default();
+        let checker =
+            Checker { policies: &policies, namespace: "default", today: time::Date::MIN, keeps_stored: true };
+        report.add_file(&checker, "any", text.as_bytes());
+        let last = text.lines().count() + 1;
+        for unreadable in &report.unreadable {
+            let position = unreadable.position.expect("a fault in a file has a place");
+            prop_assert!((1..=last).contains(&position.line) && position.column > 0, "{text:?}: {unreadable:?}");
+        }
+        for violation in report.objects.iter().flat_map(|object| &object.violations) {
+            prop_assert!((1..=last).contains(&violation.position.line), "{text:?}: {violation:?}");
+        }
+        prop_assert!(!report.objects.is_empty() || !report.unreadable.is_empty(), "{text:?}");
+    }
 }
 
 #[test]

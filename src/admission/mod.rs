@@ -1,7 +1,7 @@
 //! One AdmissionReview in, one answer out: the whole of podgate without the wire.
 //!
 //! The server, `podgate review` and the tests all call [`answer`], and `podgate check` calls
-//! [`examine`], which is the same judgement: they cannot disagree.
+//! [`examine()`], which is the same judgement: they cannot disagree.
 
 mod examine;
 

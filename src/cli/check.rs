@@ -42,7 +42,8 @@ pub(super) struct Arguments {
     /// Print what would be stored, as YAML, and the report on standard error
     #[arg(long, conflicts_with = "output")]
     mutated: bool,
-    /// Files, directories, or - for standard input
+    /// Files, directories with *.yaml, *.yml and *.json in or below them, or - for standard input;
+    /// what begins with a dot is left out of directories
     #[arg(value_name = "FILE|DIR|-", required = true)]
     paths: Vec<PathBuf>,
 }
@@ -52,7 +53,12 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
         Ok(policies) => policies,
         Err(error) => return fail(&error),
     };
-    let checker = Checker { policies: &policies, namespace: &arguments.namespace, today: super::today() };
+    let checker = Checker {
+        policies: &policies,
+        namespace: &arguments.namespace,
+        today: super::today(),
+        keeps_stored: arguments.mutated,
+    };
     let mut found = Report::default();
     for path in &arguments.paths {
         check(&mut found, &checker, path);
