@@ -262,6 +262,18 @@ fn directories_are_read_to_their_ends() {
 }
 
 #[test]
+fn a_file_has_an_end() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let file = std::fs::File::create(folder.path().join("huge.yaml")).expect("a file can be made");
+    file.set_len((64 << 20) + 1).expect("a file can be large");
+    std::fs::write(folder.path().join("pod.yaml"), POD).expect("a file can be written");
+    let (code, report) = check(folder.path(), &["huge.yaml", "pod.yaml"], b"");
+    let lines: Vec<_> = report.lines().collect();
+    assert_eq!(lines[0], "huge.yaml: error: huge.yaml is larger than 64 MiB: check its parts");
+    assert_eq!((code, lines.last()), (Some(2), Some(&"1 violation, 1 error in 1 object of 2 files")));
+}
+
+#[test]
 fn the_configuration_and_the_namespace_decide() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: web }\nspec:\n  template:\n    spec:\n      \
