@@ -304,6 +304,18 @@ fn the_configuration_and_the_namespace_decide() {
 }
 
 #[test]
+fn one_field_may_break_a_policy_twice() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let config = folder.path().join("config.yaml");
+    let text =
+        "validations: { imageTag: { requireDigest: true, allowedRegistries: [registry.example.com], message: no } }";
+    std::fs::write(&config, text).expect("the configuration can be written");
+    let arguments = ["--config", config.to_str().expect("the path is UTF-8")];
+    let (_, report) = check_text(&arguments, POD.replace("hostNetwork: true", "restartPolicy: Never").as_bytes());
+    assert_eq!(report.lines().last(), Some("2 violations in 1 object of 1 file"), "{report}");
+}
+
+#[test]
 fn usage_errors_are_told_apart_from_violations() {
     for arguments in [&[][..], &["-o", "xml", "-"], &["--mutated", "-o", "json", "-"], &["--config", "/no/such", "-"]] {
         let output = run(command(&folder(), arguments), POD.as_bytes());
