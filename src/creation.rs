@@ -96,9 +96,10 @@ pub fn create(
         json_patch::patch(&mut mutated, &patch)?;
     }
     let last = ask(Webhook::Validate, &serde_json::to_vec(&mutated)?)?;
-    let mut seen = HashSet::new();
-    let findings = first.findings.into_iter().chain(last.findings);
-    let findings = findings.filter(|finding| seen.insert((finding.policy, finding.field.clone()))).collect();
+    let mut findings = first.findings;
+    // What /mutate denies, /validate finds again.
+    let known: HashSet<Finding> = findings.iter().cloned().collect();
+    findings.extend(last.findings.into_iter().filter(|finding| !known.contains(finding)));
     Ok(Creation { findings, mutated })
 }
 

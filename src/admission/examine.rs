@@ -17,7 +17,7 @@ pub struct Examined {
 }
 
 /// One violation, in the words in which [`super::answer`] tells of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Finding {
     /// The policy.
     pub policy: PolicyName,
