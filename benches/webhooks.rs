@@ -65,7 +65,7 @@ fn serve(arguments: &[String]) {
         limits: Limits::default(),
     };
     tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime").block_on(async {
-        let server = Server::bind(settings, Some(&certificate), admit).await.expect("free ports");
+        let server = Server::bind(settings, Some(&certificate), admit).expect("free ports");
         println!("{}", server.addr());
         let end = tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()));
         server.run(async { drop(end.await) }).await;

@@ -173,6 +173,8 @@ fn config_check_names_file_line_column_and_the_nearest_key() {
         );
         assert!(said.contains("did you mean \"hostPath\"?"), "{said}");
     });
+    let endless = podgate(&["config", "check", "/dev/zero"], b"");
+    assert!(stderr(&endless).contains("/dev/zero: the file has more than 1 MiB"), "{}", stderr(&endless));
     let output = podgate(&["config", "check", "/no/such/file"], b"");
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("/no/such/file"), "{}", stderr(&output));
@@ -205,6 +207,13 @@ fn config_check_warns_of_exclusions_that_are_hardly_meant() {
 fn usage_errors_end_with_2_and_help_names_every_command() {
     for arguments in [&["nonsense"][..], &["review"], &["review", "--webhook", "other"], &["config"]] {
         assert_eq!(podgate(arguments, b"").status.code(), Some(2), "{arguments:?}");
+    }
+    for flag in ["--max-body-bytes", "--max-connections"] {
+        for value in ["0", "8MiB"] {
+            let said = podgate(&["serve", flag, value], b"");
+            assert_eq!(said.status.code(), Some(2), "{flag} {value}");
+            assert!(stderr(&said).contains("write a whole number from 1"), "{}", stderr(&said));
+        }
     }
     let help = stdout(&podgate(&["--help"], b""));
     for command in ["serve", "check", "review", "certs", "config", "completions"] {

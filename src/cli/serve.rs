@@ -50,10 +50,10 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration::parse)]
     drain_delay: Duration,
     /// Connections to keep open; at the limit, the one that did the least has to go
-    #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().connections)]
+    #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().connections, value_parser = positive)]
     max_connections: usize,
     /// The largest review to accept, in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = Limits::default().body_bytes)]
+    #[arg(long, value_name = "BYTES", default_value_t = Limits::default().body_bytes, value_parser = positive)]
     max_body_bytes: usize,
     /// How often to look whether the configuration or the certificate changed
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration::parse)]
@@ -121,7 +121,7 @@ async fn serve(start: Start, reload_interval: Duration) -> ExitCode {
         }
         answer
     });
-    let (signals, server) = match (Signals::new(), Server::bind(settings, certificate.as_ref(), admit).await) {
+    let (signals, server) = match (Signals::new(), Server::bind(settings, certificate.as_ref(), admit)) {
         (Ok(signals), Ok(server)) => (signals, server),
         (Err(error), _) => return fail(&format_args!("cannot wait for signals: {error}")),
         (_, Err(error)) => return fail(&error),
@@ -180,4 +180,9 @@ impl Signals {
             _ = self.interrupt.recv() => "SIGINT",
         }
     }
+}
+
+fn positive(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "write a whole number from 1, without a unit".to_owned())
 }

@@ -71,7 +71,7 @@ pub use resources::Resources;
 pub use root_user::RootUser;
 pub use rule::Rule;
 pub use security_context::SecurityContext;
-pub use violation::{Existing, Field, Found, Judgement, Quoted, Subject, Violation};
+pub use violation::{Existing, Field, Found, Judgement, Quoted, Shown, Subject, Violation};
 
 use crate::pod::PodSpec;
 

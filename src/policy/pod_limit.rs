@@ -22,7 +22,7 @@ const NAMED_MAX: usize = 5;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "Settings")]
 pub struct PodLimit {
-    /// What is done about it; `off` by default.
+    /// What is done about it; by default `deny` where there is a maximum, else `off`.
     pub action: Action,
     /// What is said of it, in place of podgate's own words.
     pub message: Option<Message>,
@@ -35,7 +35,7 @@ pub struct PodLimit {
 #[derive(Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Settings {
-    /// What is done about it; `off` by default.
+    /// What is done about it; by default `deny` where there is a maximum, else `off`.
     action: Option<Action>,
     /// What is said of it, in place of podgate's own words.
     message: Option<Message>,
@@ -56,7 +56,7 @@ impl TryFrom<Settings> for PodLimit {
 
     fn try_from(settings: Settings) -> Result<Self, MissingMax> {
         let Settings { action, message, exclude, max } = settings;
-        let action = action.unwrap_or(Action::Off);
+        let action = action.unwrap_or(if max.is_some() { Action::Deny } else { Action::Off });
         if action != Action::Off && max.is_none() {
             return Err(MissingMax);
         }

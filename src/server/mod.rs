@@ -27,7 +27,7 @@ use axum::extract::Request;
 use axum::response::Response;
 use hyper::header::EXPECT;
 use thiserror::Error;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use tokio_rustls::TlsAcceptor;
@@ -171,7 +171,7 @@ impl Server {
     /// # Errors
     ///
     /// Where an address cannot be had, or TLS not be set up.
-    pub async fn bind(
+    pub fn bind(
         settings: Settings,
         certificate: Option<&ServerCertificate>,
         admit: Arc<Admit>,
@@ -188,8 +188,8 @@ impl Server {
         let webhooks = webhooks_port(&shared, tls, admit);
         let admin = admin_port(&shared);
         Ok(Self {
-            webhooks: Listening::bind(webhooks, settings.addr, "--addr").await?,
-            admin: Listening::bind(admin, settings.admin_addr, "--admin-addr").await?,
+            webhooks: Listening::bind(webhooks, settings.addr, "--addr")?,
+            admin: Listening::bind(admin, settings.admin_addr, "--admin-addr")?,
             control: Control { shown, shared },
             drain_delay: settings.drain_delay,
         })
@@ -252,10 +252,22 @@ impl Server {
     }
 }
 
+/// How many connections may wait to be accepted: more than come at once when all the API servers of a
+/// cluster reconnect. The system may allow fewer (`net.core.somaxconn`).
+const BACKLOG: u32 = 4096;
+
+fn listen(addr: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if addr.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // A port that was in use a moment ago is free for a server that comes back.
+    socket.set_reuseaddr(true)?;
+    socket.bind(addr)?;
+    socket.listen(BACKLOG)
+}
+
 impl Listening {
-    async fn bind(port: Port, addr: SocketAddr, flag: &'static str) -> Result<Self, BindError> {
+    fn bind(port: Port, addr: SocketAddr, flag: &'static str) -> Result<Self, BindError> {
         let failed = |error| BindError::Listen { addr, flag, error };
-        let listener = TcpListener::bind(addr).await.map_err(failed)?;
+        let listener = listen(addr).map_err(failed)?;
         let addr = listener.local_addr().map_err(failed)?;
         Ok(Self { port: Arc::new(port), listener, addr })
     }

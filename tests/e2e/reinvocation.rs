@@ -53,7 +53,7 @@ fn a_container_that_another_webhook_adds_is_hardened_too() {
         limits: Limits::default(),
     };
     let admit = Arc::new(|_, body: &[u8]| injector(body));
-    let server = runtime.block_on(Server::bind(settings, Some(&certificate), admit)).expect("a free port");
+    let server = Server::bind(settings, Some(&certificate), admit).expect("a free port");
     let url = format!("https://{}/mutate", server.addr());
     runtime.spawn(server.run(std::future::pending()));
     // Webhook configurations are called in the order of their names.

@@ -61,7 +61,7 @@ impl Running {
             },
         };
         adjust(&mut settings);
-        let server = Server::bind(settings, Some(&certificate), Arc::new(admit)).await.expect("free ports");
+        let server = Server::bind(settings, Some(&certificate), Arc::new(admit)).expect("free ports");
         let (addr, admin_addr) = (server.addr(), server.admin_addr());
         let (stop, stopped) = oneshot::channel();
         let run = tokio::spawn(server.run(async {
