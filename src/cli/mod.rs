@@ -2,6 +2,7 @@
 
 mod certificate;
 mod certs;
+mod clients;
 mod config;
 mod duration;
 mod follow;

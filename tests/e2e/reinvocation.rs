@@ -50,6 +50,7 @@ fn a_container_that_another_webhook_adds_is_hardened_too() {
         admin_addr: any,
         http1_only: true,
         drain_delay: std::time::Duration::ZERO,
+        clients: None,
         limits: Limits::default(),
     };
     let admit = Arc::new(|_, body: &[u8]| injector(body));

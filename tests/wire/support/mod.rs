@@ -50,6 +50,7 @@ impl Running {
             admin_addr: "127.0.0.1:0".parse().expect("an address"),
             http1_only: false,
             drain_delay: Duration::ZERO,
+            clients: None,
             limits: Limits {
                 handshake: LONG,
                 head: LONG,
