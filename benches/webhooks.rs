@@ -62,10 +62,11 @@ fn serve(arguments: &[String]) {
         admin_addr: any,
         http1_only: true,
         drain_delay: Duration::ZERO,
+        clients: None,
         limits: Limits::default(),
     };
     tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime").block_on(async {
-        let server = Server::bind(settings, Some(&certificate), admit).expect("free ports");
+        let server = Server::bind(settings, Some(&certificate), admit).await.expect("free ports");
         println!("{}", server.addr());
         let end = tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()));
         server.run(async { drop(end.await) }).await;

@@ -226,6 +226,21 @@ fn usage_errors_end_with_2_and_help_names_every_command() {
 }
 
 #[test]
+fn the_names_of_clients_need_an_authority_and_letters() {
+    for (arguments, what) in [
+        (&["serve", "--client-name", "kube-apiserver"][..], "--client-ca <FILE>"),
+        (&["serve", "--client-ca", "ca.crt", "--client-name", ""], "--client-name <NAME>"),
+        (&["serve", "--client-ca", "one", "--client-ca", "two"], "--client-ca <FILE>"),
+    ] {
+        let output = podgate(arguments, b"");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(stderr(&output).starts_with("error: ") && stderr(&output).contains(what), "{}", stderr(&output));
+    }
+    let help = stdout(&podgate(&["serve", "--help"], b""));
+    assert!(help.contains("--client-ca <FILE>") && help.contains("--client-name <NAME>"), "{help}");
+}
+
+#[test]
 fn the_examples_are_where_the_demo_looks_for_them() {
     for name in ["mutated", "denied-by-mutate", "denied-by-validate", "clean"] {
         assert!(Path::new(&example(name)).exists(), "{name}");

@@ -3,6 +3,7 @@
 mod certificate;
 mod certs;
 mod check;
+mod clients;
 mod completions;
 mod config;
 mod duration;

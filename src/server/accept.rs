@@ -13,6 +13,7 @@ use tokio_rustls::server::TlsStream;
 use tracing::{debug, warn};
 
 use super::activity::{Activity, Order, Overdue, Protocol};
+use super::clients::ClientNames;
 use super::connection::{self, End};
 use super::limits::Limits;
 use super::pool::{Pool, Seat};
@@ -100,7 +101,7 @@ impl Port {
             });
         } else {
             let seat = self.connections.admit(Protocol::Http1);
-            tokio::spawn(async move { self.serve(stream, seat).await });
+            tokio::spawn(async move { self.serve(stream, None, seat).await });
         }
     }
 
@@ -113,18 +114,20 @@ impl Port {
     }
 
     async fn serve_encrypted(&self, stream: TlsStream<TcpStream>, handshake: Seat) {
-        let is_http2 = stream.get_ref().1.alpn_protocol() == Some(tls::HTTP2);
+        let session = stream.get_ref().1;
+        let is_http2 = session.alpn_protocol() == Some(tls::HTTP2);
+        let client = ClientNames::of(session.peer_certificates());
         let seat = self.connections.admit(if is_http2 { Protocol::Http2 } else { Protocol::Http1 });
         drop(handshake);
-        self.serve(stream, seat).await;
+        self.serve(stream, client, seat).await;
     }
 
-    async fn serve<S>(&self, stream: S, seat: Seat)
+    async fn serve<S>(&self, stream: S, client: Option<ClientNames>, seat: Seat)
     where
         S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
     {
         let activity = Arc::clone(seat.activity());
-        let end = connection::serve(stream, activity, self.router.clone(), &self.shared.limits).await;
+        let end = connection::serve(stream, client, activity, self.router.clone(), &self.shared.limits).await;
         match end {
             End::Closed => {}
             End::Failed(error) => debug!(port = self.name, %error, "the connection failed"),

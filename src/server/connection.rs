@@ -20,6 +20,7 @@ use tokio::time::{Instant, sleep_until};
 use tower::Service as _;
 
 use super::activity::{Activity, Exchange, Order, Overdue, Protocol};
+use super::clients::ClientNames;
 use super::limits::Limits;
 use super::stream::Watched;
 
@@ -36,15 +37,27 @@ pub(super) enum End {
     GaveUp,
 }
 
-/// Serves HTTP on `stream` until either side is done with it.
-pub(super) async fn serve<S>(stream: S, activity: Arc<Activity>, router: Router, limits: &Limits) -> End
+/// Serves HTTP on `stream` until either side is done with it. Each request carries the names that its
+/// `client` has proved.
+pub(super) async fn serve<S>(
+    stream: S,
+    client: Option<ClientNames>,
+    activity: Arc<Activity>,
+    router: Router,
+    limits: &Limits,
+) -> End
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let stream = TokioIo::new(Watched::new(stream, Arc::clone(&activity)));
     let service = {
         let activity = Arc::clone(&activity);
-        service_fn(move |request| answer(request, activity.begin(), Arc::clone(&activity), router.clone()))
+        service_fn(move |mut request: Request<Incoming>| {
+            if let Some(client) = &client {
+                request.extensions_mut().insert(client.clone());
+            }
+            answer(request, activity.begin(), Arc::clone(&activity), router.clone())
+        })
     };
     match activity.protocol() {
         Protocol::Http2 => watch(http2().serve_connection(stream, service), &activity, limits).await,

@@ -9,6 +9,7 @@ mod accept;
 mod activity;
 mod admin;
 mod body;
+mod clients;
 mod connection;
 mod health;
 mod limits;
@@ -36,6 +37,8 @@ use tracing::{info, warn};
 use self::accept::{EVICTED, HANDSHAKE_FAILURES, Port, Tls};
 use self::activity::{GOODBYE, Order};
 use self::body::Budget;
+pub use self::clients::ClientAuthentication;
+use self::clients::{Allowed, Trusted};
 use self::health::Health;
 pub use self::limits::Limits;
 use self::pool::Pool;
@@ -43,7 +46,7 @@ use self::refusal::Refusal;
 pub use self::routes::Admit;
 use self::routes::Webhooks;
 use self::tls::Shown;
-use crate::certs::ServerCertificate;
+use crate::certs::{ClientAuthority, ServerCertificate};
 use crate::cluster::{Operation, QuotaCounts};
 use crate::metrics::{ConnectionMetrics, Metrics, ReloadedFile};
 
@@ -62,6 +65,8 @@ pub struct Settings {
     /// How long a server that was told to stop still accepts connections: as long as the cluster
     /// may take to send them elsewhere.
     pub drain_delay: Duration,
+    /// What clients have to prove before they get a review answered; nothing without it.
+    pub clients: Option<ClientAuthentication>,
     /// What clients may have.
     pub limits: Limits,
 }
@@ -122,6 +127,7 @@ pub struct Server {
 #[derive(Clone)]
 pub struct Control {
     shown: Arc<Shown>,
+    trusted: Option<Arc<Trusted>>,
     shared: Arc<Shared>,
 }
 
@@ -131,6 +137,14 @@ impl Control {
         self.shown.replace(certificate);
         self.shared.health.certificate_expires(certificate.expires());
         self.shared.metrics.certificate_expires(certificate.expires());
+    }
+
+    /// Checks the certificates of new connections against another authority, where the server asks for
+    /// them. Connections that are open keep what they have proved, until they end.
+    pub fn replace_client_authority(&self, authority: ClientAuthority) {
+        if let Some(trusted) = &self.trusted {
+            trusted.replace(authority);
+        }
     }
 
     /// Says why there is no certificate yet, to those who ask whether the server is ready.
@@ -171,13 +185,18 @@ impl Server {
     /// # Errors
     ///
     /// Where an address cannot be had, or TLS not be set up.
-    pub fn bind(
+    #[expect(clippy::unused_async, reason = "a listener belongs to a runtime, inside which this has to be called")]
+    pub async fn bind(
         settings: Settings,
         certificate: Option<&ServerCertificate>,
         admit: Arc<Admit>,
     ) -> Result<Self, BindError> {
         let shown = Arc::new(Shown::new(certificate));
-        let tls = tls::configure(Arc::clone(&shown), settings.http1_only)?;
+        let (trusted, allowed) = match settings.clients {
+            Some(clients) => (Some(Arc::new(Trusted::new(clients.authority))), Allowed::Named(clients.names.into())),
+            None => (None, Allowed::Anyone),
+        };
+        let tls = tls::configure(Arc::clone(&shown), trusted.clone(), settings.http1_only)?;
         let expires = certificate.map(ServerCertificate::expires);
         let health = Health::new(expires);
         let shared = Arc::new(Shared { health, metrics: Metrics::new(), limits: settings.limits });
@@ -185,12 +204,12 @@ impl Server {
         if let Some(expires) = expires {
             shared.metrics.certificate_expires(expires);
         }
-        let webhooks = webhooks_port(&shared, tls, admit);
+        let webhooks = webhooks_port(&shared, tls, allowed, admit);
         let admin = admin_port(&shared);
         Ok(Self {
             webhooks: Listening::bind(webhooks, settings.addr, "--addr")?,
             admin: Listening::bind(admin, settings.admin_addr, "--admin-addr")?,
-            control: Control { shown, shared },
+            control: Control { shown, trusted, shared },
             drain_delay: settings.drain_delay,
         })
     }
@@ -279,7 +298,7 @@ impl Listening {
     }
 }
 
-fn webhooks_port(shared: &Arc<Shared>, tls: rustls::ServerConfig, admit: Arc<Admit>) -> Port {
+fn webhooks_port(shared: &Arc<Shared>, tls: rustls::ServerConfig, allowed: Allowed, admit: Arc<Admit>) -> Port {
     let Shared { metrics, limits, .. } = shared.as_ref();
     let handshakes = Pool::new(limits.handshakes, metrics.handshakes(), metrics.handshake_failures(EVICTED));
     let ConnectionMetrics { open, accepted, evicted } = metrics.connections("webhooks");
@@ -289,6 +308,7 @@ fn webhooks_port(shared: &Arc<Shared>, tls: rustls::ServerConfig, admit: Arc<Adm
         connections: Pool::new(limits.connections, open, evicted),
         router: routes::router(Webhooks {
             admit,
+            allowed,
             budget: Budget::new(limits.bodies_bytes),
             shared: Arc::clone(shared),
         }),

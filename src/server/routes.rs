@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use tracing::{debug, info};
 
 use super::body::{self, Budget};
+use super::clients::Allowed;
 use super::refusal::{Refusal, echo, json};
 use super::{Shared, health};
 use crate::admission::{Answer, Event, EventKind, Webhook};
@@ -25,6 +26,7 @@ pub type Admit = dyn Fn(Webhook, &[u8]) -> Answer + Send + Sync;
 #[derive(Clone)]
 pub(super) struct Webhooks {
     pub(super) admit: Arc<Admit>,
+    pub(super) allowed: Allowed,
     pub(super) budget: Budget,
     pub(super) shared: Arc<Shared>,
 }
@@ -69,6 +71,7 @@ impl Webhooks {
     async fn try_review(&self, webhook: Webhook, request: &mut Request) -> Result<Response, Refusal> {
         let started = Instant::now();
         let _in_flight = self.shared.metrics.in_flight();
+        self.allowed.check(request.extensions())?;
         readable(request.headers())?;
         let received = body::read(request.body_mut(), &self.shared.limits, &self.budget).await?;
         let mut answer = (self.admit)(webhook, received.as_ref());

@@ -9,6 +9,7 @@ mod availability;
 mod balancer;
 mod certificates;
 mod client;
+mod client_certificate;
 mod cluster;
 mod control_plane;
 mod installed;

@@ -50,10 +50,11 @@ fn a_container_that_another_webhook_adds_is_hardened_too() {
         admin_addr: any,
         http1_only: true,
         drain_delay: std::time::Duration::ZERO,
+        clients: None,
         limits: Limits::default(),
     };
     let admit = Arc::new(|_, body: &[u8]| injector(body));
-    let server = Server::bind(settings, Some(&certificate), admit).expect("a free port");
+    let server = runtime.block_on(Server::bind(settings, Some(&certificate), admit)).expect("a free port");
     let url = format!("https://{}/mutate", server.addr());
     runtime.spawn(server.run(std::future::pending()));
     // Webhook configurations are called in the order of their names.

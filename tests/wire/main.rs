@@ -4,6 +4,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod certificates;
+mod client_certificates;
 mod crowd;
 mod drain;
 mod limits;

@@ -36,7 +36,7 @@ pub(crate) struct Binary {
     log: UnboundedReceiver<String>,
     pub(crate) addr: SocketAddr,
     pub(crate) admin_addr: SocketAddr,
-    root: CertificateDer<'static>,
+    pub(crate) root: CertificateDer<'static>,
     _certificates: TempDir,
 }
 

@@ -50,6 +50,7 @@ impl Running {
             admin_addr: "127.0.0.1:0".parse().expect("an address"),
             http1_only: false,
             drain_delay: Duration::ZERO,
+            clients: None,
             limits: Limits {
                 handshake: LONG,
                 head: LONG,
@@ -61,7 +62,7 @@ impl Running {
             },
         };
         adjust(&mut settings);
-        let server = Server::bind(settings, Some(&certificate), Arc::new(admit)).expect("free ports");
+        let server = Server::bind(settings, Some(&certificate), Arc::new(admit)).await.expect("free ports");
         let (addr, admin_addr) = (server.addr(), server.admin_addr());
         let (stop, stopped) = oneshot::channel();
         let run = tokio::spawn(server.run(async {
