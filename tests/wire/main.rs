@@ -7,6 +7,7 @@ mod certificates;
 mod crowd;
 mod drain;
 mod limits;
+mod memory;
 mod metrics;
 mod reload;
 mod requests;

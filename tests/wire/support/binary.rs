@@ -7,9 +7,10 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::net::TcpStream;
 use tokio::process::{Child, ChildStderr, Command};
 
-use super::{HTTP1, Tls, client_config, connect, within};
+use super::{HTTP1, HTTP2, Tls, ask, client_config, connect, within};
 
 /// Runs a command to its end.
 pub(crate) async fn podgate(arguments: &[&str]) -> Output {
@@ -19,7 +20,7 @@ pub(crate) async fn podgate(arguments: &[&str]) -> Output {
 /// `podgate serve`, running. Killed when dropped.
 pub(crate) struct Binary {
     child: Child,
-    log: Lines<BufReader<ChildStderr>>,
+    log: Option<Lines<BufReader<ChildStderr>>>,
     pub(crate) addr: SocketAddr,
     pub(crate) admin_addr: SocketAddr,
     root: CertificateDer<'static>,
@@ -32,7 +33,7 @@ impl Binary {
         let certificates = tempfile::tempdir().expect("a directory");
         let file = |name: &str| certificates.path().join(name);
         assert!(podgate(&["certs", "--dir", certificates.path().to_str().expect("text")]).await.status.success());
-        let mut child = Command::new(env!("CARGO_BIN_EXE_podgate"))
+        let mut child = Command::new(std::env::var("PODGATE_UNDER_TEST").unwrap_or(env!("CARGO_BIN_EXE_podgate").to_owned()))
             .args(["serve", "--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0"])
             .arg("--tls-cert")
             .arg(file("tls.crt"))
@@ -60,10 +61,37 @@ impl Binary {
             addr: field("addr="),
             admin_addr: field("admin_addr="),
             child,
-            log,
+            log: Some(log),
             root: CertificateDer::from_pem_file(file("ca.crt")).expect("a certificate"),
             _certificates: certificates,
         }
+    }
+
+    /// Bytes in memory, by a line of /proc/PID/status: `VmRSS` now, `VmHWM` at most since it began.
+    pub(crate) fn memory(&self, line: &str) -> usize {
+        let id = self.child.id().expect("it runs");
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("it runs, on Linux");
+        let value = status.lines().find_map(|found| found.strip_prefix(line)?.strip_prefix(':')).expect("such a line");
+        value.trim().trim_end_matches(" kB").parse::<usize>().expect("a number") << 10
+    }
+
+    /// Reads the log and forgets it, lest podgate wait for a reader.
+    pub(crate) fn forget_log(&mut self) {
+        let mut log = self.log.take().expect("forgotten once");
+        tokio::spawn(async move { while let Ok(Some(_)) = log.next_line().await {} });
+    }
+
+    /// The value of one metric; 0 where it is not there.
+    pub(crate) async fn metric(&self, name_and_labels: &str) -> f64 {
+        let mut stream = TcpStream::connect(self.admin_addr).await.expect("the admin port");
+        let text = ask(&mut stream, "GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n").await.text();
+        let line = text.lines().find_map(|line| line.strip_prefix(name_and_labels)?.strip_prefix(' '));
+        line.map_or(0.0, |value| value.parse().expect("a number"))
+    }
+
+    /// A connection that speaks HTTP/2.
+    pub(crate) async fn connect_http2(&self) -> Tls {
+        connect(self.addr, client_config(self.root.clone(), &[HTTP2])).await
     }
 
     /// A connection that speaks HTTP/1.1.
@@ -80,13 +108,15 @@ impl Binary {
 
     /// Waits until the log has a line with `text`.
     pub(crate) async fn until_logged(&mut self, text: &str) {
-        while !within(self.log.next_line()).await.expect("text").expect("another line").contains(text) {}
+        let log = self.log.as_mut().expect("it is not forgotten");
+        while !within(log.next_line()).await.expect("text").expect("another line").contains(text) {}
     }
 
     /// How it ended, and what it logged since.
     pub(crate) async fn ended(mut self) -> (ExitStatus, String) {
         let mut log = String::new();
-        while let Some(line) = within(self.log.next_line()).await.expect("text") {
+        let mut lines = self.log.take().expect("it is not forgotten");
+        while let Some(line) = within(lines.next_line()).await.expect("text") {
             log.push_str(&line);
             log.push('\n');
         }
