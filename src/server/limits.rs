@@ -24,8 +24,11 @@ pub struct Limits {
     pub discard: Duration,
     /// After the listeners have closed: how long requests in flight may take to finish.
     pub drain: Duration,
-    /// Connections to the webhooks, with their handshake done.
+    /// HTTP/1.1 connections to the webhooks, with their handshake done.
     pub connections: usize,
+    /// HTTP/2 connections, beside those: each may carry many requests. kube-apiserver makes them only
+    /// where a webhook is registered by a url on its own host, and then one for all requests.
+    pub http2_connections: usize,
     /// TLS handshakes going on at the same time.
     pub handshakes: usize,
     /// Connections to the admin listener.
@@ -34,6 +37,8 @@ pub struct Limits {
     pub body_bytes: usize,
     /// Bytes of all the bodies in memory, those of requests and those of answers.
     pub bodies_bytes: usize,
+    /// Bytes of a body from which on it is large: of those, only one is evaluated at a time.
+    pub large_body_bytes: usize,
     /// Bytes of a refused request that are read and thrown away.
     pub discard_bytes: usize,
 }
@@ -49,10 +54,12 @@ impl Default for Limits {
             discard: Duration::from_secs(1),
             drain: Duration::from_secs(10),
             connections: 1024,
+            http2_connections: 8,
             handshakes: 256,
             admin_connections: 64,
             body_bytes: 8 * MIB,
-            bodies_bytes: 96 * MIB,
+            bodies_bytes: 48 * MIB,
+            large_body_bytes: 64 << 10,
             discard_bytes: 64 * MIB,
         }
     }

@@ -7,10 +7,11 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::net::TcpStream;
 use tokio::process::{Child, ChildStderr, Command};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::{HTTP1, Tls, client_config, connect, within};
+use super::{HTTP1, HTTP2, Tls, ask, client_config, connect, within};
 
 /// Runs a command to its end.
 pub(crate) async fn podgate(arguments: &[&str]) -> Output {
@@ -51,7 +52,7 @@ impl Binary {
         let certificates = tempfile::tempdir().expect("a directory");
         let file = |name: &str| certificates.path().join(name);
         assert!(podgate(&["certs", "--dir", certificates.path().to_str().expect("text")]).await.status.success());
-        let mut child = Command::new(env!("CARGO_BIN_EXE_podgate"))
+        let mut child = Command::new(std::env::var("PODGATE_UNDER_TEST").unwrap_or(env!("CARGO_BIN_EXE_podgate").to_owned()))
             .args(["serve", "--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0"])
             .arg("--tls-cert")
             .arg(file("tls.crt"))
@@ -84,6 +85,27 @@ impl Binary {
             root: CertificateDer::from_pem_file(file("ca.crt")).expect("a certificate"),
             _certificates: certificates,
         }
+    }
+
+    /// Bytes in memory, by a line of /proc/PID/status: `VmRSS` now, `VmHWM` at most since it began.
+    pub(crate) fn memory(&self, line: &str) -> usize {
+        let id = self.child.id().expect("it runs");
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("it runs, on Linux");
+        let value = status.lines().find_map(|found| found.strip_prefix(line)?.strip_prefix(':')).expect("such a line");
+        value.trim().trim_end_matches(" kB").parse::<usize>().expect("a number") << 10
+    }
+
+    /// The value of one metric; 0 where it is not there.
+    pub(crate) async fn metric(&self, name_and_labels: &str) -> f64 {
+        let mut stream = TcpStream::connect(self.admin_addr).await.expect("the admin port");
+        let text = ask(&mut stream, "GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n").await.text();
+        let line = text.lines().find_map(|line| line.strip_prefix(name_and_labels)?.strip_prefix(' '));
+        line.map_or(0.0, |value| value.parse().expect("a number"))
+    }
+
+    /// A connection that speaks HTTP/2.
+    pub(crate) async fn connect_http2(&self) -> Tls {
+        connect(self.addr, client_config(self.root.clone(), &[HTTP2])).await
     }
 
     /// A connection that speaks HTTP/1.1.

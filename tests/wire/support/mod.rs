@@ -2,6 +2,7 @@
 
 mod binary;
 mod client;
+pub(crate) mod frames;
 mod reply;
 
 use std::future::Future;
@@ -26,7 +27,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(60);
 pub(crate) const SHORT: Duration = Duration::from_millis(200);
 
 /// The bytes that the test double answers `big` with: more than the buffers of two sockets hold.
-const BIG: usize = 64 << 20;
+const BIG: usize = 32 << 20;
 
 /// A running server.
 pub(crate) struct Running {
