@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
-use rustls::{ServerConfig, ServerConnection};
 use rustls::crypto::aws_lc_rs;
 use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
+use rustls::{ServerConfig, ServerConnection};
 
 use crate::certs::ServerCertificate;
 

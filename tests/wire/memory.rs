@@ -33,7 +33,8 @@ fn costly() -> Vec<(&'static str, String)> {
     let container = |index: usize| {
         format!(r#"{{"name":"{index}","image":"a","securityContext":{{"privileged":true,"runAsUser":0}}}}"#)
     };
-    let list = |length: usize, container: &dyn Fn(usize) -> String| (0..length).map(container).collect::<Vec<_>>().join(",");
+    let list =
+        |length: usize, container: &dyn Fn(usize) -> String| (0..length).map(container).collect::<Vec<_>>().join(",");
     let pod = |length: usize, container: &dyn Fn(usize) -> String| {
         let list = list(length, container);
         format!(r#"{{"spec":{{"containers":[{list}],"initContainers":[{list}],"ephemeralContainers":[{list}]}}}}"#)
@@ -62,7 +63,15 @@ async fn explore() {
         for path in ["/mutate", "/validate"] {
             for _ in 0..3 {
                 let reply = ask(&mut server.connect().await, post(path, &body)).await;
-                println!("{name} {path} {} body {:.1} answer {:.1} base {:.1} peak {:.1} now {:.1}", reply.status, body.len() as f64/1e6, reply.body.len() as f64/1e6, base as f64/1e6, server.memory("VmHWM") as f64/1e6, server.memory("VmRSS") as f64/1e6);
+                println!(
+                    "{name} {path} {} body {:.1} answer {:.1} base {:.1} peak {:.1} now {:.1}",
+                    reply.status,
+                    body.len() as f64 / 1e6,
+                    reply.body.len() as f64 / 1e6,
+                    base as f64 / 1e6,
+                    server.memory("VmHWM") as f64 / 1e6,
+                    server.memory("VmRSS") as f64 / 1e6
+                );
             }
         }
         let body = Arc::new(post("/validate", &body));
@@ -74,10 +83,16 @@ async fn explore() {
                 set.spawn(async move { ask(&mut stream, body.as_bytes()).await.status });
             }
             let mut statuses = Vec::new();
-            while let Some(status) = set.join_next().await { statuses.push(status.unwrap()); }
-            println!("{name} concurrent {statuses:?} peak {:.1} now {:.1}", server.memory("VmHWM") as f64/1e6, server.memory("VmRSS") as f64/1e6);
+            while let Some(status) = set.join_next().await {
+                statuses.push(status.unwrap());
+            }
+            println!(
+                "{name} concurrent {statuses:?} peak {:.1} now {:.1}",
+                server.memory("VmHWM") as f64 / 1e6,
+                server.memory("VmRSS") as f64 / 1e6
+            );
         }
         sleep(Duration::from_secs(2)).await;
-        println!("{name} later {:.1}",  server.memory("VmRSS") as f64/1e6);
+        println!("{name} later {:.1}", server.memory("VmRSS") as f64 / 1e6);
     }
 }

@@ -52,18 +52,19 @@ impl Binary {
         let certificates = tempfile::tempdir().expect("a directory");
         let file = |name: &str| certificates.path().join(name);
         assert!(podgate(&["certs", "--dir", certificates.path().to_str().expect("text")]).await.status.success());
-        let mut child = Command::new(std::env::var("PODGATE_UNDER_TEST").unwrap_or(env!("CARGO_BIN_EXE_podgate").to_owned()))
-            .args(["serve", "--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0"])
-            .arg("--tls-cert")
-            .arg(file("tls.crt"))
-            .arg("--tls-key")
-            .arg(file("tls.key"))
-            .args(arguments)
-            .env("PODGATE_LOG", level)
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .expect("the binary runs");
+        let mut child =
+            Command::new(std::env::var("PODGATE_UNDER_TEST").unwrap_or(env!("CARGO_BIN_EXE_podgate").to_owned()))
+                .args(["serve", "--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0"])
+                .arg("--tls-cert")
+                .arg(file("tls.crt"))
+                .arg("--tls-key")
+                .arg(file("tls.key"))
+                .args(arguments)
+                .env("PODGATE_LOG", level)
+                .stderr(Stdio::piped())
+                .kill_on_drop(true)
+                .spawn()
+                .expect("the binary runs");
         let mut log = lines(child.stderr.take().expect("it is piped"));
         let line = loop {
             let line = within(log.recv()).await.expect("a line that says where it listens");
