@@ -53,9 +53,9 @@ impl Default for Limits {
             idle: Duration::from_secs(120),
             discard: Duration::from_secs(1),
             drain: Duration::from_secs(10),
-            connections: 1024,
+            connections: 768,
             http2_connections: 8,
-            handshakes: 256,
+            handshakes: 128,
             admin_connections: 64,
             body_bytes: 8 * MIB,
             bodies_bytes: 48 * MIB,
@@ -65,9 +65,44 @@ impl Default for Limits {
     }
 }
 
+/// What podgate takes with nobody connected: its code, its runtime, the allocator's own.
+const BASE_BYTES: usize = 32 * MIB;
+/// What an HTTP/1.1 connection takes beside its bodies: a TLS record each way, what is read ahead of
+/// a head, what waits to be encrypted, and its task.
+const CONNECTION_BYTES: usize = 64 << 10;
+/// What an HTTP/2 connection takes: its flow-control window, its streams and their heads, its answers' heads.
+const HTTP2_CONNECTION_BYTES: usize = MIB;
+/// What a handshake takes: the largest message that TLS reads (RFC 8446, section 4), and its keys.
+const HANDSHAKE_BYTES: usize = 80 << 10;
+
+/// How many times its size the largest body takes while it is evaluated, beside itself: its keys.
+const EVALUATION_FACTOR: usize = 4;
+
 impl Limits {
+    /// The most bytes of memory that the server takes, as the README explains.
+    #[must_use]
+    pub fn memory_max(&self) -> usize {
+        BASE_BYTES
+            + self.connections * CONNECTION_BYTES
+            + self.admin_connections * CONNECTION_BYTES
+            + self.http2_connections * HTTP2_CONNECTION_BYTES
+            + self.handshakes * HANDSHAKE_BYTES
+            + self.bodies_bytes
+            + EVALUATION_FACTOR * self.body_bytes
+    }
+
     /// How long a request in flight may go without an end: its body, and its answer.
     pub(super) fn exchange(&self) -> Duration {
         self.body + self.discard + self.write
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_leave_room_in_the_deployments_limit() {
+        assert!(Limits::default().memory_max() < 200 * MIB, "{}", Limits::default().memory_max());
     }
 }

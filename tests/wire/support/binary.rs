@@ -1,17 +1,19 @@
 //! The real binary, as a process of its own.
 
+use std::io;
 use std::net::SocketAddr;
 use std::process::{ExitStatus, Output, Stdio};
 
-use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::{Child, ChildStderr, Command};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio_rustls::TlsConnector;
 
-use super::{HTTP1, HTTP2, Tls, ask, client_config, connect, within};
+use super::{HTTP1, HTTP2, Reply, Tls, ask, client_config, connect, try_connect, try_read_reply, until, within};
 
 /// Runs a command to its end.
 pub(crate) async fn podgate(arguments: &[&str]) -> Output {
@@ -52,19 +54,18 @@ impl Binary {
         let certificates = tempfile::tempdir().expect("a directory");
         let file = |name: &str| certificates.path().join(name);
         assert!(podgate(&["certs", "--dir", certificates.path().to_str().expect("text")]).await.status.success());
-        let mut child =
-            Command::new(std::env::var("PODGATE_UNDER_TEST").unwrap_or(env!("CARGO_BIN_EXE_podgate").to_owned()))
-                .args(["serve", "--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0"])
-                .arg("--tls-cert")
-                .arg(file("tls.crt"))
-                .arg("--tls-key")
-                .arg(file("tls.key"))
-                .args(arguments)
-                .env("PODGATE_LOG", level)
-                .stderr(Stdio::piped())
-                .kill_on_drop(true)
-                .spawn()
-                .expect("the binary runs");
+        let mut child = Command::new(env!("CARGO_BIN_EXE_podgate"))
+            .args(["serve", "--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0"])
+            .arg("--tls-cert")
+            .arg(file("tls.crt"))
+            .arg("--tls-key")
+            .arg(file("tls.key"))
+            .args(arguments)
+            .env("PODGATE_LOG", level)
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .expect("the binary runs");
         let mut log = lines(child.stderr.take().expect("it is piped"));
         let line = loop {
             let line = within(log.recv()).await.expect("a line that says where it listens");
@@ -104,9 +105,29 @@ impl Binary {
         line.map_or(0.0, |value| value.parse().expect("a number"))
     }
 
+    /// Waits until a metric has a value.
+    pub(crate) async fn until_metric(&self, name_and_labels: &str, value: f64) {
+        until(name_and_labels, async || (self.metric(name_and_labels).await - value).abs() < 0.1).await;
+    }
+
+    /// TLS on a connection that the caller made, for HTTP/1.1.
+    pub(crate) async fn encrypt(&self, stream: TcpStream) -> Tls {
+        let name = ServerName::try_from("localhost").expect("a name");
+        let connector = TlsConnector::from(client_config(self.root.clone(), &[HTTP1]));
+        within(connector.connect(name, stream)).await.expect("a TLS connection")
+    }
+
     /// A connection that speaks HTTP/2.
     pub(crate) async fn connect_http2(&self) -> Tls {
         connect(self.addr, client_config(self.root.clone(), &[HTTP2])).await
+    }
+
+    /// Asks on a connection of its own, which may fail.
+    pub(crate) async fn try_ask(&self, request: &str) -> io::Result<Reply> {
+        let mut stream = try_connect(self.addr, client_config(self.root.clone(), &[HTTP1]), "localhost").await?;
+        within(stream.write_all(request.as_bytes())).await?;
+        within(stream.flush()).await?;
+        try_read_reply(&mut stream).await
     }
 
     /// A connection that speaks HTTP/1.1.

@@ -1,6 +1,6 @@
 //! HTTP/2 frame by frame (RFC 9113), as no library would send it.
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 
 use super::{Tls, within};
 
@@ -10,12 +10,14 @@ pub(crate) const HEADERS: u8 = 1;
 pub(crate) const RST_STREAM: u8 = 3;
 pub(crate) const SETTINGS: u8 = 4;
 pub(crate) const PING: u8 = 6;
-pub(crate) const GOAWAY: u8 = 7;
 pub(crate) const CONTINUATION: u8 = 9;
 
 /// Flags of HEADERS and DATA.
 pub(crate) const END_STREAM: u8 = 1;
 pub(crate) const END_HEADERS: u8 = 4;
+
+/// A setting: how much a stream's answer may be ahead of what the client takes (RFC 9113, section 6.5.2).
+pub(crate) const INITIAL_WINDOW_SIZE: u16 = 4;
 
 /// What a client sends before any frame (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -81,21 +83,4 @@ pub(crate) async fn flood(stream: &mut Tls, times: u32, mut frames: impl FnMut(u
         }
     }
     false
-}
-
-/// Reads frames up to one that `is_it`: its payload. Nothing where the connection ends before.
-pub(crate) async fn until_frame(stream: &mut Tls, is_it: impl Fn(u8, u32) -> bool) -> Option<Vec<u8>> {
-    within(async {
-        loop {
-            let mut head = [0; 9];
-            stream.read_exact(&mut head).await.ok()?;
-            let mut payload = vec![0; u32::from_be_bytes([0, head[0], head[1], head[2]]).try_into().ok()?];
-            stream.read_exact(&mut payload).await.ok()?;
-            let id = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
-            if is_it(head[3], id) {
-                return Some(payload);
-            }
-        }
-    })
-    .await
 }

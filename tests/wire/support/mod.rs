@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 
 pub(crate) use self::binary::{Binary, podgate};
 pub(crate) use self::client::{HTTP1, HTTP2, Tls, client_config, connect, http2, try_connect};
-pub(crate) use self::reply::{Reply, is_closed, read_reply};
+pub(crate) use self::reply::{Reply, is_closed, read_reply, try_read_reply};
 
 /// Longer than anything here takes on any machine.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
