@@ -29,9 +29,9 @@ pub(super) struct Keys<'de> {
     many: Option<Many>,
 }
 
-/// Keys by their hash alone, which takes an eighth of the memory. No repeated key escapes that; that two
-/// others have one hash nobody can bring about who does not know its random seed, and by chance it
-/// happens once in 2⁶⁴ pairs: then a review is refused.
+/// Keys by their hash alone, which takes a fraction of the memory. No repeated key escapes that. Two that
+/// differ can have one hash, and are refused then: by chance in one of 2⁶⁴ pairs, and on purpose never,
+/// for the hash has a random seed.
 #[derive(Default)]
 struct Many {
     hasher: RandomState,

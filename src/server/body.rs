@@ -170,3 +170,25 @@ where
     // Either everything has been read or the client has had its time.
     let _ = timeout(limits.discard, all).await;
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn large_bodies_take_turns_and_small_ones_need_none() {
+        let turns = Turns::new(10);
+        let first = turns.wait(10).await;
+        assert!(first.is_some());
+        assert!(turns.wait(9).now_or_never().is_some());
+        let mut vanishes = Box::pin(turns.wait(10));
+        let mut next = Box::pin(turns.wait(10));
+        assert!(vanishes.as_mut().now_or_never().is_none());
+        assert!(next.as_mut().now_or_never().is_none());
+        drop(vanishes);
+        drop(first);
+        assert!(next.now_or_never().flatten().is_some(), "who has gone keeps no place");
+    }
+}

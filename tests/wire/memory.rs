@@ -11,10 +11,13 @@ use crate::support::frames::{
     CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, INITIAL_WINDOW_SIZE, PING, RST_STREAM, SETTINGS, field,
     flood, frame, request, setting, start,
 };
-use crate::support::{Binary, Reply, Tls, ask, head, post, read_reply, send, until, within};
+use crate::support::{Binary, Reply, Tls, ask, head, post, read_reply, send, try_read_reply, until, within};
 
 /// Reviews at a time: more large ones than the memory for bodies has room for.
 const AT_A_TIME: usize = 14;
+
+/// Clients that ask on and on without taking an answer: as few as do, for each costs time.
+const SLOW_READERS: usize = 4;
 
 /// A small review, as everybody sends.
 const REVIEW: &str = include_str!("../reviews/mutate/deployments-create-dep.json");
@@ -115,14 +118,19 @@ async fn the_costliest_reviews_fit_in_memory() {
         let mut clients = JoinSet::new();
         for _ in 0..AT_A_TIME {
             let (mut stream, request) = (server.connect().await, Arc::clone(&request));
-            clients.spawn(async move { ask(&mut stream, request.as_bytes()).await });
+            clients.spawn(async move {
+                stream.write_all(request.as_bytes()).await?;
+                stream.flush().await?;
+                try_read_reply(&mut stream).await
+            });
         }
         persist(&server).await;
         let mut answered = 0;
         while let Some(reply) = clients.join_next().await {
-            let reply = reply.unwrap();
+            // On a slow machine some may have waited for their turn until the server's time was up.
+            let Ok(reply) = reply.unwrap() else { continue };
             answered += usize::from(!is_over_capacity(&reply));
-            assert!([200, 400].contains(&reply.status) || is_over_capacity(&reply), "{reply:?}");
+            assert!([200, 400, 408].contains(&reply.status) || is_over_capacity(&reply), "{reply:?}");
         }
         assert!(answered > 0, "{path} has room for one of {} bytes", body.len());
         println!("{path} {} bytes: {answered} answered", body.len());
@@ -174,18 +182,19 @@ async fn slow_clients_on_all_places_fit_in_memory() {
     server.until_metric("podgate_connections{port=\"webhooks\"}", 768.0).await;
 
     let mut strangers = JoinSet::new();
-    let denied = post("/validate", &review("{}", &pod_of_containers(|_| r#"{"image":"a"}"#.to_owned())));
-    let denied = Arc::new(denied.repeat(8));
+    let denied = Arc::new(post("/validate", &review("{}", &pod_of_containers(|_| r#"{"image":"a"}"#.to_owned()))));
     for (index, mut stream) in idle.into_iter().enumerate() {
         let denied = Arc::clone(&denied);
         strangers.spawn(async move {
-            let half = match index % 4 {
+            // Whenever writing fails, the server has had enough.
+            if index < SLOW_READERS {
+                while stream.write_all(denied.as_bytes()).await.is_ok() {}
+                return stream;
+            }
+            let half = match index % 2 {
                 0 => format!("POST /mutate HTTP/1.1\r\nx: {}", "x".repeat(16_000)).into_bytes(),
-                1 => [head(8 << 20).as_bytes(), &[b' '; 40_000]].concat(),
-                2 if index < 40 => [head(8 << 20).as_bytes(), &vec![b' '; (8 << 20) - 1]].concat(),
-                _ => denied.as_bytes().to_vec(),
+                _ => [head(8 << 20).as_bytes(), &[b' '; 100_000]].concat(),
             };
-            // The server may have had enough.
             let _ = stream.write_all(&half).await;
             let _ = stream.flush().await;
             stream
