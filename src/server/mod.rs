@@ -36,7 +36,7 @@ use tracing::{info, warn};
 
 use self::accept::{EVICTED, HANDSHAKE_FAILURES, Port, Tls};
 use self::activity::{GOODBYE, Order};
-use self::body::Budget;
+use self::body::{Budget, Turns};
 pub use self::clients::ClientAuthentication;
 use self::clients::{Allowed, Trusted};
 use self::health::Health;
@@ -236,10 +236,7 @@ impl Server {
     /// answered. Ends at the latest after the drain delay, [`Limits::drain`] and a second.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Self { webhooks, admin, control: Control { shared, .. }, drain_delay } = self;
-        let pools = Pools {
-            handshakes: webhooks.port.tls.as_ref().map(|tls| Arc::clone(&tls.handshakes)),
-            connections: Arc::clone(&webhooks.port.connections),
-        };
+        let pools = webhooks.port.pools();
         let admin_connections = Arc::clone(&admin.port.connections);
         let (stop, stopped) = watch::channel(());
         let admin_loop = tokio::spawn(admin.accept(stopped.clone()));
@@ -302,14 +299,16 @@ fn webhooks_port(shared: &Arc<Shared>, tls: rustls::ServerConfig, allowed: Allow
     let Shared { metrics, limits, .. } = shared.as_ref();
     let handshakes = Pool::new(limits.handshakes, metrics.handshakes(), metrics.handshake_failures(EVICTED));
     let ConnectionMetrics { open, accepted, evicted } = metrics.connections("webhooks");
+    let http2 = Pool::new(limits.http2_connections, open.clone(), evicted.clone());
     Port {
         name: "webhooks",
-        tls: Some(Tls { acceptor: TlsAcceptor::from(Arc::new(tls)), handshakes }),
+        tls: Some(Tls { acceptor: TlsAcceptor::from(Arc::new(tls)), handshakes, http2 }),
         connections: Pool::new(limits.connections, open, evicted),
         router: routes::router(Webhooks {
             admit,
             allowed,
             budget: Budget::new(limits.bodies_bytes),
+            turns: Turns::new(limits.large_body_bytes),
             shared: Arc::clone(shared),
         }),
         accepted,
@@ -329,28 +328,21 @@ fn admin_port(shared: &Arc<Shared>) -> Port {
     }
 }
 
-/// The connections to the webhooks, in handshake and after it.
-struct Pools {
-    handshakes: Option<Arc<Pool>>,
-    connections: Arc<Pool>,
-}
+/// The connections to the webhooks, in handshake and after it. Handshakes come first: what leaves
+/// them is in another pool before that is looked at.
+struct Pools(Vec<Arc<Pool>>);
 
 impl Pools {
-    fn all(&self) -> impl Iterator<Item = &Arc<Pool>> {
-        // Handshakes first: what leaves them is in the other before it is looked at.
-        self.handshakes.iter().chain([&self.connections])
-    }
-
     fn order(&self, order: Order) {
-        self.all().for_each(|pool| pool.order(order));
+        self.0.iter().for_each(|pool| pool.order(order));
     }
 
     fn is_busy(&self) -> bool {
-        self.all().any(|pool| pool.is_busy())
+        self.0.iter().any(|pool| pool.is_busy())
     }
 
     fn is_empty(&self) -> bool {
-        self.all().all(|pool| pool.is_empty())
+        self.0.iter().all(|pool| pool.is_empty())
     }
 }
 

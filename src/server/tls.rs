@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
-use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{ClientHello, NoClientAuth, NoServerSessionStorage, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
+use rustls::{ServerConfig, ServerConnection};
 
 use super::clients::Trusted;
 use crate::certs::ServerCertificate;
@@ -36,6 +36,15 @@ impl ResolvesServerCert for Shown {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         self.0.load_full()
     }
+}
+
+/// The most of an answer that a connection encrypts before its client takes it: one record
+/// (RFC 8446, section 5.1).
+const UNSENT_MAX: usize = 16 << 10;
+
+/// Keeps what a connection holds for a client that does not read small.
+pub(super) fn limit_buffers(connection: &mut ServerConnection) {
+    connection.set_buffer_limit(Some(UNSENT_MAX));
 }
 
 /// TLS 1.2 and 1.3 with the certificate that is shown, and HTTP/2 on offer unless `http1_only`. Clients are

@@ -7,6 +7,7 @@
 
 mod availability;
 mod balancer;
+mod capacity;
 mod certificates;
 mod client;
 mod client_certificate;

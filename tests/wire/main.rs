@@ -9,6 +9,7 @@ mod crowd;
 mod drain;
 mod limits;
 mod logs;
+mod memory;
 mod metrics;
 mod monitoring;
 mod reload;
