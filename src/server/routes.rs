@@ -90,7 +90,11 @@ const LOGGED: usize = 4 << 10;
 
 /// The beginning of a text, so that no client makes a line of megabytes.
 fn cut(text: &str) -> &str {
-    &text[..text.floor_char_boundary(LOGGED)]
+    let mut end = text.len().min(LOGGED);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 /// Refuses what is not plain JSON by its own account.
