@@ -51,7 +51,7 @@ fn costly() -> Vec<String> {
     let image = format!(r#"{{"spec":{{"containers":[{{"name":"a","image":"{}"}}]}}}}"#, "\\n".repeat(4_100_000));
     // Objects in objects, each with just enough keys to double the room for them, and no end, so that it
     // is read again to say what is wrong.
-    let levels = (0..57_400).map(|index| format!(r#""{index:04x}":1,"#)).collect::<String>();
+    let levels = (0..57_400).map(|index| format!(r#""{index:04x}":1,"#)).collect::<Vec<_>>().concat();
     let mut broken = format!("{{{levels}\"a\":").repeat(13);
     broken.truncate(8 << 20);
     vec![
@@ -193,7 +193,7 @@ async fn slow_clients_on_all_places_fit_in_memory() {
             }
             let half = match index % 2 {
                 0 => format!("POST /mutate HTTP/1.1\r\nx: {}", "x".repeat(16_000)).into_bytes(),
-                _ => [head(8 << 20).as_bytes(), &[b' '; 100_000]].concat(),
+                _ => (head(8 << 20) + &" ".repeat(100_000)).into_bytes(),
             };
             let _ = stream.write_all(&half).await;
             let _ = stream.flush().await;
