@@ -207,8 +207,11 @@ fn usage_errors_end_with_2_and_help_names_every_command() {
         assert_eq!(podgate(arguments, b"").status.code(), Some(2), "{arguments:?}");
     }
     let help = stdout(&podgate(&["--help"], b""));
-    for command in ["serve", "review", "certs", "config"] {
+    for command in ["serve", "check", "review", "certs", "config", "completions"] {
         assert!(help.contains(command), "{help}");
+        let help = stdout(&podgate(&[command, "--help"], b""));
+        let examples = help.split("Examples:").nth(1).unwrap_or_default();
+        assert!(examples.contains(&format!("podgate {command} ")), "{help}");
     }
     assert!(stdout(&podgate(&["--version"], b"")).starts_with("podgate "));
 }
@@ -232,5 +235,37 @@ fn the_names_of_clients_need_an_authority_and_letters() {
 fn the_examples_are_where_the_demo_looks_for_them() {
     for name in ["mutated", "denied-by-mutate", "denied-by-validate", "clean"] {
         assert!(Path::new(&example(name)).exists(), "{name}");
+    }
+}
+
+#[test]
+fn completions_are_scripts_of_their_shells() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = podgate(&["completions", shell], b"");
+        assert_eq!(output.status.code(), Some(0), "{shell}");
+        for word in ["podgate", "check", "--config", "--mutated"] {
+            assert!(stdout(&output).contains(word.trim_start_matches('-')), "{shell}: {word}");
+        }
+    }
+    assert_eq!(podgate(&["completions", "tcsh"], b"").status.code(), Some(2));
+    in_folder(|folder| {
+        let script = folder.file("podgate.bash", &stdout(&podgate(&["completions", "bash"], b"")));
+        let output = Command::new("bash").args(["-n", &script]).output().expect("bash runs");
+        assert!(output.status.success(), "{}", stderr(&output));
+    });
+}
+
+#[test]
+fn the_readme_checks_manifests_as_it_says() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let readme = std::fs::read_to_string(Path::new(root).join("README.md")).expect("there is a README");
+    let command = readme.lines().find(|line| line.starts_with("podgate check ")).expect("the README checks manifests");
+    let arguments: Vec<&str> = command.split_whitespace().skip(1).collect();
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_podgate")).current_dir(root).args(&arguments).output().expect("podgate runs");
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let shown: Vec<&str> = readme.lines().skip_while(|line| *line != command).skip(1).collect();
+    for line in stdout(&output).lines() {
+        assert!(shown.contains(&line), "the README does not show {line:?}");
     }
 }

@@ -7,6 +7,8 @@ mod review;
 
 use std::path::Path;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use podgate::admission::{self, Webhook};
 use podgate::config;
 use podgate::policy::Policies;
@@ -68,6 +70,134 @@ fn chinese_messages() {
     );
 }
 
+fn is_allowed(answer: &Value) -> bool {
+    answer["allowed"] == true
+}
+
+/// A pod that breaks a policy in each way that the default configuration denies.
+fn careless() -> Value {
+    let mut app = container("app", "nginx", "1");
+    app["securityContext"] = json!({"privileged": true});
+    json!({
+        "containers": [app],
+        "hostNetwork": true,
+        "volumes": [{"name": "logs", "hostPath": {"path": "/var/log"}}],
+    })
+}
+
+#[test]
+fn audit_first() {
+    let policies = example("audit-first.yaml");
+    let answer_to = |webhook| answer(&policies, webhook, &careless());
+    let mutate = answer_to(Webhook::Mutate);
+    assert!(is_allowed(&mutate) && mutate.get("patch").is_none(), "{mutate}");
+    let validate = answer_to(Webhook::Validate);
+    assert!(is_allowed(&validate), "{validate}");
+    let warnings = validate["warnings"].as_array().map_or(0, Vec::len);
+    assert_eq!(warnings, 4, "{validate}");
+}
+
+#[test]
+fn strict() {
+    let policies = example("strict.yaml");
+    let digest = format!("registry.example.com/app@sha256:{}", "0".repeat(64));
+    let right = json!({"containers": [container("app", &digest, "1")]});
+    assert!(is_allowed(&answer(&policies, Webhook::Validate, &right)));
+    for (change, policy) in [
+        (json!({"containers": [container("app", "registry.example.com/app:1", "1")]}), "imageTag"),
+        (json!({"containers": [container("app", &digest.replace("example", "elsewhere"), "1")]}), "imageTag"),
+        (json!({"containers": [container("app", &digest, "9")]}), "cpu"),
+        (json!({"containers": [{"name": "app", "image": digest}]}), "memory"),
+        (json!({"hostPID": true}), "hostPID"),
+        (json!({"hostIPC": true}), "hostIPC"),
+        (json!({"volumes": [{"name": "data", "hostPath": {"path": "/data/shared"}}]}), "hostPath"),
+    ] {
+        let mut spec = right.clone();
+        spec.as_object_mut().expect("a spec is an object").extend(change.as_object().cloned().unwrap_or_default());
+        let answer = answer(&policies, Webhook::Validate, &spec);
+        let message = message(&answer);
+        assert!(message.iter().any(|line| line.starts_with(&format!("{policy}: "))), "{policy}: {message:?}");
+    }
+}
+
+#[test]
+fn shared_directories() {
+    let policies = example("shared-directories.yaml");
+    for (path, allowed) in [
+        ("/data/shared", true),
+        ("/data/shared/below", false),
+        ("/tmp/container", true),
+        ("/srv/datasets", true),
+        ("/srv/datasets/a/b", true),
+        ("/srv", false),
+        ("/srv/datasets/../keys", false),
+    ] {
+        let spec = json!({
+            "containers": [container("app", "nginx:1.27", "1")],
+            "volumes": [{"name": "data", "hostPath": {"path": path}}],
+        });
+        assert_eq!(is_allowed(&answer(&policies, Webhook::Validate, &spec)), allowed, "{path}");
+    }
+}
+
+#[test]
+fn exclusions() {
+    let policies = example("exclusions.yaml");
+    let ask = |namespace: &str, day: time::Date, spec: &Value| {
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "demo"}, "spec": spec});
+        let mut review = review("CREATE", &pod, &Value::Null);
+        review["request"]["namespace"] = namespace.into();
+        let answer = admission::answer(&policies, Webhook::Validate, review.to_string().as_bytes(), day);
+        is_allowed(&serde_json::from_slice::<Value>(&answer.body).expect("every answer is JSON")["response"])
+    };
+    let day = |year| time::Date::from_ordinal_date(year, 1).expect("a year has a first day");
+    let (now, later) = (day(2027), day(2028));
+    let untagged = json!({"containers": [container("app", "nginx", "1")]});
+    assert!(ask("legacy", now, &untagged) && !ask("legacy", later, &untagged) && !ask("team-a", now, &untagged));
+    assert!(ask("storage-system", later, &careless()) && !ask("team-a", now, &careless()));
+    let network = json!({"containers": [container("app", "nginx:1.27", "1")], "hostNetwork": true});
+    assert!(ask("ingress-public", now, &network) && !ask("team-a", now, &network));
+    let privileged = |image: &str| {
+        let mut app = container("app", image, "1");
+        app["securityContext"] = json!({"privileged": true, "runAsNonRoot": true});
+        json!({"containers": [app]})
+    };
+    assert!(ask("team-a", now, &privileged("quay.io/acme/gpu-agent:2")));
+    assert!(!ask("team-a", now, &privileged("quay.io/acme/other:2")));
+    let root = |name: &str| {
+        let mut init = container(name, "istio/proxyv2:1.27", "1");
+        init["securityContext"] = json!({"runAsUser": 0});
+        json!({"containers": [container("app", "nginx:1.27", "1")], "initContainers": [init]})
+    };
+    assert!(ask("team-a", now, &root("istio-init")) && !ask("team-a", now, &root("other")));
+}
+
+#[test]
+fn registry_mirror() {
+    let policies = example("registry-mirror.yaml");
+    for (image, stored) in [
+        ("nginx:1.27", Ok("registry.example.com/hub/library/nginx:1.27")),
+        ("busybox", Ok("registry.example.com/hub/library/busybox:1.37.0")),
+        ("ghcr.io/acme/app:1", Ok("registry.example.com/acme/app:1")),
+        ("ghcr.io/other/app:1", Err("ghcr.io/other/app:1")),
+        ("nginx", Err("nginx")),
+    ] {
+        let mut answer = answer(&policies, Webhook::Mutate, &json!({"containers": [container("app", image, "1")]}));
+        match stored {
+            Ok(stored) => {
+                let patch = STANDARD.decode(answer["patch"].take().as_str().expect("a patch")).expect("base64");
+                let patch: Value = serde_json::from_slice(&patch).expect("JSON");
+                assert_eq!(patch, json!([{"op": "add", "path": "/spec/containers/0/image", "value": stored}]));
+            }
+            Err(refused) => {
+                let line = message(&answer).get(1).copied().unwrap_or_default();
+                let begin = format!("imageTag: container \"app\" (spec.containers[0].image) is \"{refused}\"");
+                assert!(line.starts_with(&begin), "{image}: {line}");
+            }
+        }
+    }
+}
+
 #[test]
 fn fifty_pods_of_two_cores() {
     let policies = example("fifty-pods-of-two-cores.yaml");
@@ -89,5 +219,16 @@ fn fifty_pods_of_two_cores() {
     assert_eq!(allowed("team-a").as_deref(), Some("50"));
     for namespace in ["default", "kube-system", "security-system"] {
         assert_eq!(allowed(namespace), None, "{namespace}");
+    }
+}
+
+/// An example that no test puts to its purpose is none.
+#[test]
+fn every_example_has_its_test() {
+    let tests = include_str!("examples.rs");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/configurations");
+    for entry in std::fs::read_dir(folder).expect("the examples are there") {
+        let name = entry.expect("an entry can be read").file_name().into_string().expect("the name is UTF-8");
+        assert!(tests.contains(&format!("example(\"{name}\")")), "{name}");
     }
 }

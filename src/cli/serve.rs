@@ -28,6 +28,10 @@ use crate::server::{ClientAuthentication, Limits, Server, Settings};
 ///
 /// The environment variable `PODGATE_LOG` sets what is logged: a level, such as debug.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  podgate serve                                                   the default policy, for localhost
+  podgate serve --config podgate.yaml --tls-cert certs/tls.crt --tls-key certs/tls.key
+  podgate serve --tls-secret security-system/webhook-tls          as deploy/ has it, in a cluster")]
 pub(super) struct Arguments {
     /// The configuration file; the default policy without one
     #[arg(long, value_name = "FILE")]

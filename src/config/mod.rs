@@ -5,10 +5,12 @@
 
 mod error;
 mod place;
+mod schema;
 
 use std::path::Path;
 
 pub use error::{ConfigError, Fault};
+pub use schema::schema;
 
 use crate::policy::Policies;
 

@@ -35,6 +35,7 @@ mod promises;
 mod resources;
 mod root_user;
 mod rule;
+mod schema;
 mod security_context;
 mod violation;
 
@@ -75,7 +76,7 @@ pub use violation::{Existing, Field, Found, Judgement, Quoted, Subject, Violatio
 use crate::pod::PodSpec;
 
 /// Every policy with its settings; the default is the policy of an empty configuration file.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Policies {
     /// What `/mutate` sets.
@@ -95,7 +96,7 @@ pub struct Policies {
 }
 
 /// What `/mutate` sets on pods.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Mutations {
     /// `images`.
@@ -121,7 +122,7 @@ impl Mutations {
 }
 
 /// What is not allowed in a pod.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Validations {
     /// `privileged`.

@@ -19,7 +19,7 @@ use crate::pod::{Amount, Container, ContainerList, PodSpec, ResourceName};
 const NAMED_MAX: usize = 5;
 
 /// The settings of `cpu` and of `memory`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "Settings")]
 pub struct PodLimit {
     /// What is done about it; `off` by default.
@@ -32,13 +32,17 @@ pub struct PodLimit {
     max: Option<PositiveQuantity>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Settings {
+    /// What is done about it; `off` by default.
     action: Option<Action>,
+    /// What is said of it, in place of podgate's own words.
     message: Option<Message>,
+    /// Whose requests it does not concern.
     #[serde(deserialize_with = "null_is_default")]
     exclude: PodExclude,
+    /// The most that a pod may use; needed unless the policy is off.
     max: Option<PositiveQuantity>,
 }
 

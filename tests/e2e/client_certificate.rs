@@ -125,8 +125,11 @@ fn only_an_api_server_with_the_certificate_is_answered() {
 
     cluster.replica.kill();
     cluster.replica = over_http2;
-    registration::register(&cluster.plane, cluster.replica.addr, &certs.join("ca.crt"));
-    cluster.create(&pod("over-http2", &json!({}), &json!({})));
+    registration::apply(&cluster.plane, cluster.replica.addr, &certs.join("ca.crt"));
+    // Until the API server has seen the change, it calls the one that is gone.
+    eventually("the other replica is asked", || {
+        cluster.plane.create(&pod("over-http2", &json!({}), &json!({}))).success.then_some(())
+    });
     assert_eq!(cluster.plane.field("pod/over-http2", context), hardened);
 
     let unauthenticated = "podgate_rejected_requests_total{reason=\"unauthenticated\"}";
@@ -135,7 +138,6 @@ fn only_an_api_server_with_the_certificate_is_answered() {
         (&unnamed, "the client showed no certificate, and this server answers those with one of its --client-ca alone"),
     ] {
         let said = refusal_by(&cluster, &certs, replica, why);
-        eprintln!("{said}");
         assert!(said.contains("failed calling webhook \"pod-mutator.security.example.com\""), "{said}");
         assert!(replica.metric(unauthenticated).is_some_and(|count| count > 0.0));
         assert!(replica.is_ready());

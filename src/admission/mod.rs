@@ -1,12 +1,17 @@
 //! One AdmissionReview in, one answer out: the whole of podgate without the wire.
 //!
-//! The server, `podgate review` and the tests all call [`answer`], so that they cannot disagree.
+//! The server, `podgate review` and the tests all call [`answer`], and `podgate check` calls
+//! [`examine()`], which is the same judgement: they cannot disagree.
+
+mod examine;
 
 use std::cmp::Reverse;
 
 use time::Date;
 
-use crate::pod::{ObjectMeta, Pod, PodSpec, Workload, WorkloadKind};
+pub use examine::{Examined, Finding, Unexaminable, examine};
+
+use crate::pod::{ObjectMeta, Pod, PodSpec};
 use crate::policy::{Action, InForce, Judgement, Mutated, Policies, PolicyName};
 use crate::review::{self, Denial, Described, Malformed, Requested, Response, Review, Subresource};
 
@@ -127,83 +132,96 @@ fn answer_malformed(error: &Malformed) -> Answer {
 }
 
 fn answer_review(policies: &Policies, webhook: Webhook, review: &Review<'_>, today: Date) -> Answer {
-    let outcome = match (&review.requested, policies.in_force(review.requester(today))) {
-        (Err(invalid), _) => Outcome::refused(Denial::bad_request(invalid.to_string())),
-        (Ok(Requested::Pod { subresource, object, old_object }), Some(policies)) => {
-            review_pod(&policies, webhook, review, *subresource, object, old_object.as_deref())
-        }
-        (Ok(Requested::Workload { kind, object, old_object }), Some(policies)) if webhook == Webhook::Validate => {
-            review_workload(&policies, review, *kind, object, old_object.as_deref())
-        }
-        (Ok(_), _) => Outcome::default(),
+    let outcome = match &review.requested {
+        Err(invalid) => Outcome::refused(Denial::bad_request(invalid.to_string())),
+        Ok(_) => Outcome::of(review, judge(policies, webhook, review, today)),
     };
     outcome.into_answer(review)
 }
 
-fn review_pod(
-    policies: &InForce<'_>,
-    webhook: Webhook,
-    review: &Review<'_>,
-    subresource: Subresource,
-    object: &Pod<'_>,
-    old_object: Option<&Pod<'_>>,
-) -> Outcome {
-    // A pod without a spec was refused when it was read.
-    let Some(pod) = object.spec.as_ref() else { return Outcome::default() };
-    let old = old_object.and_then(|old| old.spec.as_ref());
-    let is_mirror = object.metadata.is_mirror && review.groups.iter().any(|group| &**group == NODES_GROUP);
-    let describe = || Described {
-        kind: "pod",
-        resource: "pods",
-        namespace: review.namespace.to_string(),
-        name: display_name(review, &object.metadata),
-        root: "",
-    };
-    match webhook {
-        Webhook::Mutate if is_mirror => Outcome::default(),
-        Webhook::Mutate => mutate(policies, subresource, pod, old, describe),
-        Webhook::Validate if is_mirror => Outcome::of_mirror_pod(describe, policies.validate_pod(pod, old)),
-        Webhook::Validate => Outcome::of(describe, &policies.validate_pod(pod, old)),
+/// What the policies say of a request, before it is put into words.
+#[derive(Debug, Default)]
+struct Judged<'a> {
+    judgements: Vec<Judgement<'a>>,
+    /// What the mutations would make of it, were it not for a denial.
+    mutated: Option<Mutated>,
+    is_mirror: bool,
+}
+
+impl<'a> From<Vec<Judgement<'a>>> for Judged<'a> {
+    fn from(judgements: Vec<Judgement<'a>>) -> Self {
+        Self { judgements, ..Self::default() }
     }
 }
 
-fn mutate(
-    policies: &InForce<'_>,
+fn judge<'a>(policies: &'a Policies, webhook: Webhook, review: &'a Review<'a>, today: Date) -> Judged<'a> {
+    let Some(policies) = policies.in_force(review.requester(today)) else { return Judged::default() };
+    match (&review.requested, webhook) {
+        (Ok(Requested::Pod { subresource, object, old_object }), _) => {
+            judge_pod(&policies, webhook, review, *subresource, object, old_object.as_deref())
+        }
+        (Ok(Requested::Workload { kind, object, old_object }), Webhook::Validate) => {
+            let Some(pod) = object.pod_spec(*kind) else { return Judged::default() };
+            policies.validate_template(pod, old_object.as_ref().and_then(|old| old.pod_spec(*kind))).into()
+        }
+        _ => Judged::default(),
+    }
+}
+
+fn judge_pod<'a>(
+    policies: &InForce<'a>,
+    webhook: Webhook,
+    review: &'a Review<'a>,
     subresource: Subresource,
-    pod: &PodSpec<'_>,
-    old: Option<&PodSpec<'_>>,
-    describe: impl FnOnce() -> Described,
-) -> Outcome {
+    object: &'a Pod<'a>,
+    old_object: Option<&'a Pod<'a>>,
+) -> Judged<'a> {
+    // A pod without a spec was refused when it was read.
+    let Some(pod) = object.spec.as_ref() else { return Judged::default() };
+    let old = old_object.and_then(|old| old.spec.as_ref());
+    let is_mirror = object.metadata.is_mirror && review.groups.iter().any(|group| &**group == NODES_GROUP);
+    match webhook {
+        Webhook::Mutate if is_mirror => Judged::default(),
+        Webhook::Mutate => mutate(policies, subresource, pod, old),
+        Webhook::Validate => {
+            let mut judgements = policies.validate_pod(pod, old);
+            if is_mirror {
+                // The kubelet runs such a pod already; refusing its copy in the API would only hide it.
+                for judgement in &mut judgements {
+                    judgement.action = judgement.action.min(Action::Warn);
+                }
+            }
+            Judged { judgements, mutated: None, is_mirror }
+        }
+    }
+}
+
+fn mutate<'a>(
+    policies: &InForce<'a>,
+    subresource: Subresource,
+    pod: &'a PodSpec<'a>,
+    old: Option<&'a PodSpec<'a>>,
+) -> Judged<'a> {
     let mutated = match (subresource, old) {
         (Subresource::None, None) => policies.mutate_pod(pod),
         (Subresource::EphemeralContainers, Some(old)) => policies.mutate_added_ephemeral_containers(pod, old),
         // Other updates are not for /mutate to change, nor to judge.
-        _ => return Outcome::default(),
+        _ => return Judged::default(),
     };
-    let denials = policies.deny_early(pod, old);
-    if denials.is_empty() {
-        return Outcome { mutated, ..Outcome::default() };
-    }
-    Outcome::of(describe, &denials)
+    Judged { judgements: policies.deny_early(pod, old), mutated, is_mirror: false }
 }
 
-fn review_workload(
-    policies: &InForce<'_>,
-    review: &Review<'_>,
-    kind: WorkloadKind,
-    object: &Workload<'_>,
-    old_object: Option<&Workload<'_>>,
-) -> Outcome {
-    let Some(pod) = object.pod_spec(kind) else { return Outcome::default() };
-    let old = old_object.and_then(|old| old.pod_spec(kind));
-    let describe = || Described {
-        kind: kind.as_str(),
-        resource: kind.resource(),
-        namespace: review.namespace.to_string(),
-        name: display_name(review, &object.metadata),
-        root: kind.template_path(),
+/// How messages call what a review is about.
+fn describe(review: &Review<'_>) -> Described {
+    let (kind, resource, root, metadata) = match &review.requested {
+        Ok(Requested::Workload { kind, object, .. }) => {
+            (kind.as_str(), kind.resource(), kind.template_path(), Some(&object.metadata))
+        }
+        Ok(Requested::Pod { object, .. }) => ("pod", "pods", "", Some(&object.metadata)),
+        _ => ("object", "other", "", None),
     };
-    Outcome::of(describe, &policies.validate_template(pod, old))
+    let name = metadata.map_or_else(String::new, |metadata| display_name(review, metadata));
+    Described { kind, resource, namespace: review.namespace.to_string(), name, root }
 }
 
 /// The object's name, or its generateName and `*`.
@@ -233,11 +251,12 @@ impl Outcome {
         Self { denial: Some(denial), event_kind: Some(EventKind::Invalid), is_invalid: true, ..Self::default() }
     }
 
-    fn of(describe: impl FnOnce() -> Described, judgements: &[Judgement<'_>]) -> Self {
+    fn of(review: &Review<'_>, judged: Judged<'_>) -> Self {
+        let Judged { judgements, mutated, is_mirror } = judged;
         if judgements.is_empty() {
-            return Self::default();
+            return Self { mutated, ..Self::default() };
         }
-        let described = describe();
+        let described = describe(review);
         let with = |action| judgements.iter().filter(move |judgement| judgement.action == action);
         let lines = |judged: &[&Judgement<'_>]| -> Vec<String> {
             judged.iter().map(|judgement| judgement.line(described.root)).collect()
@@ -250,20 +269,13 @@ impl Outcome {
         let denied: Vec<_> = with(Action::Deny).collect();
         let denial = (!denied.is_empty()).then(|| Denial::forbidden(described, &denied));
         let event_kind = match &denial {
+            _ if is_mirror => Some(EventKind::MirrorPod),
             Some(_) => Some(EventKind::Denied),
             None => (!audited.is_empty()).then_some(EventKind::Audited),
         };
+        let mutated = mutated.filter(|_| denial.is_none());
         let violations = judgements.iter().map(|judgement| (judgement.violation.policy, judgement.action)).collect();
-        Self { denial, warnings, audited, violations, event_kind, ..Self::default() }
-    }
-
-    /// The kubelet runs such a pod already; refusing its copy in the API would only hide it.
-    fn of_mirror_pod(describe: impl FnOnce() -> Described, mut judgements: Vec<Judgement<'_>>) -> Self {
-        for judgement in &mut judgements {
-            judgement.action = judgement.action.min(Action::Warn);
-        }
-        let event_kind = (!judgements.is_empty()).then_some(EventKind::MirrorPod);
-        Self { event_kind, ..Self::of(describe, &judgements) }
+        Self { denial, mutated, warnings, audited, violations, event_kind, is_invalid: false }
     }
 
     fn into_answer(self, review: &Review<'_>) -> Answer {
