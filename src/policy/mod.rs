@@ -25,6 +25,7 @@ mod in_force;
 mod memory;
 mod message;
 mod mirrors;
+mod namespace_quota;
 mod patterns;
 mod pins;
 mod pod_limit;
@@ -59,6 +60,7 @@ pub use images::Images;
 pub use in_force::{InForce, Mutated};
 pub use memory::Memory;
 pub use message::{InvalidMessage, Message};
+pub use namespace_quota::{NamespacePatterns, NamespaceQuota, PodCount};
 pub use patterns::Patterns;
 pub use pod_limit::{MissingMax, PodLimit};
 pub use positive_quantity::PositiveQuantity;
@@ -88,6 +90,8 @@ pub struct Policies {
     /// What is done about a workload whose pods would violate a policy.
     #[serde(deserialize_with = "null_is_default")]
     pub workloads: Workloads,
+    /// The most pods in a namespace; no quota by default.
+    pub namespace_quota: Option<NamespaceQuota>,
 }
 
 /// What `/mutate` sets on pods.

@@ -92,10 +92,12 @@ pub enum Field {
 }
 
 impl Field {
-    /// The field by which an update is compared: places in a list are not kept.
+    /// The field by which an update is compared: places in a list are not kept, and what a container
+    /// inherits is the same as what it says itself.
     const fn without_place(self) -> Self {
         match self {
             Self::HostPort(_) => Self::HostPort(0),
+            Self::OfPod(member) => Self::Own(member),
             other => other,
         }
     }

@@ -8,7 +8,7 @@ use super::client::client;
 use super::cluster::Cluster;
 
 /// A pod of one container, with more in its spec.
-fn pod(name: &str, container: &Value, spec: &Value) -> String {
+pub(crate) fn pod(name: &str, container: &Value, spec: &Value) -> String {
     let mut whole = json!({"name": "app", "image": "registry.example.com:5000/app:1.4.2"});
     merge(&mut whole, container);
     let mut object =
@@ -20,94 +20,6 @@ fn pod(name: &str, container: &Value, spec: &Value) -> String {
 fn merge(into: &mut Value, more: &Value) {
     for (key, value) in more.as_object().into_iter().flatten() {
         into[key] = value.clone();
-    }
-}
-
-#[test]
-fn each_policy_refuses_and_says_why() {
-    let cluster = Cluster::start();
-    let by = |webhook: &str, name: &str, line: &str| {
-        format!(
-            "Error from server (Forbidden): error when creating \"STDIN\": admission webhook \
-             \"pod-{webhook}.security.example.com\" denied the request: pod default/{name} breaks 1 policy\n{line}\n"
-        )
-    };
-    let container = "container \"app\" (spec.containers[0]";
-    for (name, inside, beside, webhook, line) in [
-        (
-            "privileged",
-            json!({"securityContext": {"privileged": true}}),
-            json!({}),
-            "mutator",
-            format!("privileged: {container}.securityContext.privileged) is privileged: remove it or set it to false"),
-        ),
-        (
-            "root",
-            json!({"securityContext": {"runAsUser": 0}}),
-            json!({}),
-            "mutator",
-            format!(
-                "rootUser: {container}.securityContext.runAsUser) runs as 0, but containers must not run as root: \
-                 name a user above 0, such as runAsUser: 1000"
-            ),
-        ),
-        (
-            "capability",
-            json!({"securityContext": {"capabilities": {"add": ["CAP_SYS_ADMIN"]}}}),
-            json!({}),
-            "mutator",
-            format!(
-                "rootUser: {container}.securityContext.capabilities.add) adds CAP_SYS_ADMIN, which cannot stand beside \
-                 the required allowPrivilegeEscalation: false: remove the capability"
-            ),
-        ),
-        (
-            "untagged",
-            json!({"image": "registry:5000/app"}),
-            json!({}),
-            "mutator",
-            format!(
-                "imageTag: {container}.image) is \"registry:5000/app\", which has no tag: name a version, such as \
-                 registry:5000/app:1.4.2"
-            ),
-        ),
-        (
-            "host-path",
-            json!({}),
-            json!({"volumes": [{"name": "logs", "hostPath": {"path": "/var/log/"}}]}),
-            "validator",
-            "hostPath: volume \"logs\" (spec.volumes[0].hostPath.path) mounts \"/var/log/\", that is \"/var/log\": \
-             allowed are /data/shared, /tmp/container"
-                .to_owned(),
-        ),
-        (
-            "host-network",
-            json!({}),
-            json!({"hostNetwork": true}),
-            "validator",
-            "hostNetwork: the pod (spec.hostNetwork) is in the node's network: remove it or set it to false".to_owned(),
-        ),
-        (
-            "six",
-            json!({}),
-            json!({"containers": (0..6).map(|index| json!({"name": format!("c{index}"), "image": "a:1"})).collect::<Value>()}),
-            "validator",
-            "containerCount: the pod (spec.containers) has 6 containers: at most 5 are allowed, so split the pod"
-                .to_owned(),
-        ),
-        (
-            "image-volume",
-            json!({}),
-            json!({"volumes": [{"name": "art", "image": {"reference": "quay.io/a/b:latest"}}]}),
-            "mutator",
-            "imageTag: volume \"art\" (spec.volumes[0].image.reference) is \"quay.io/a/b:latest\", and the tag latest \
-             is no version: name a version, such as quay.io/a/b:1.4.2"
-                .to_owned(),
-        ),
-    ] {
-        let said = cluster.plane.apply(&pod(name, &inside, &beside));
-        assert_eq!((said.success, said.stderr), (false, by(webhook, name, &line)));
-        assert!(!cluster.plane.kubectl(&["get", "pod", name]).success, "{name} is not stored");
     }
 }
 

@@ -31,12 +31,17 @@ pub(crate) fn documents(addr: SocketAddr, authority: Option<&Path>) -> Vec<Value
         .collect()
 }
 
-/// Applies both, and waits until the API server calls them.
-pub(crate) fn register(plane: &ControlPlane, addr: SocketAddr, authority: &Path) {
+/// Applies both.
+pub(crate) fn apply(plane: &ControlPlane, addr: SocketAddr, authority: &Path) {
     for document in documents(addr, Some(authority)) {
         let said = plane.apply(&document.to_string());
         assert!(said.success, "{}", said.stderr);
     }
+}
+
+/// Applies both, and waits until the API server calls them.
+pub(crate) fn register(plane: &ControlPlane, addr: SocketAddr, authority: &Path) {
+    apply(plane, addr, authority);
     until_in_force(plane);
 }
 
