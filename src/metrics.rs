@@ -56,7 +56,8 @@ pub struct Metrics {
     handshakes: IntGauge,
     handshake_failures: IntCounterVec,
     refused: IntCounterVec,
-    certificate_expiry: IntGauge,
+    /// Without labels, and not there before the first certificate: a time of 0 would be one that is over.
+    certificate_expiry: IntGaugeVec,
     cluster_errors: IntCounterVec,
     reloads: IntCounterVec,
     reload_successful: IntGaugeVec,
@@ -146,10 +147,6 @@ impl Metrics {
             "When what is in use was read from the file, in seconds since 1970.",
             &["file"],
         );
-        for file in ReloadedFile::ALL {
-            reload_successful.with_label_values(&[file.name()]).set(1);
-            reload_success_timestamp.with_label_values(&[file.name()]).set(OffsetDateTime::now_utc().unix_timestamp());
-        }
         let cluster_errors = counters(
             to,
             "podgate_cluster_errors_total",
@@ -194,13 +191,14 @@ impl Metrics {
             refused: counters(
                 to,
                 "podgate_rejected_requests_total",
-                "Requests turned away unread: no AdmissionReview was looked for in them.",
+                "Requests turned away: no AdmissionReview was looked for in them, or its answer was not taken.",
                 &["reason"],
             ),
-            certificate_expiry: gauge(
+            certificate_expiry: gauges(
                 to,
                 "podgate_certificate_expiry_timestamp_seconds",
                 "When the server's certificate expires, in seconds since 1970.",
+                &[],
             ),
             cluster_errors,
             reloads: reloads(to),
@@ -221,11 +219,18 @@ impl Metrics {
         let [success, failure] = RELOAD_RESULTS;
         let result = if is_used { success } else { failure };
         self.reloads.with_label_values(&[file.name(), result]).inc();
-        self.reload_successful.with_label_values(&[file.name()]).set(i64::from(is_used));
         if is_used {
-            let now = OffsetDateTime::now_utc().unix_timestamp();
-            self.reload_success_timestamp.with_label_values(&[file.name()]).set(now);
+            self.in_use(file);
+        } else {
+            self.reload_successful.with_label_values(&[file.name()]).set(0);
         }
+    }
+
+    /// What a file holds is in use from now on.
+    pub(crate) fn in_use(&self, file: ReloadedFile) {
+        let now = OffsetDateTime::now_utc().unix_timestamp();
+        self.reload_successful.with_label_values(&[file.name()]).set(1);
+        self.reload_success_timestamp.with_label_values(&[file.name()]).set(now);
     }
 
     /// Counts an answered review and the time it took.
@@ -265,7 +270,11 @@ impl Metrics {
 
     /// Shows the reasons for which requests and handshakes can fail before any has: an increase from
     /// nothing is not seen as one.
-    pub(crate) fn begin_at_zero(&self, refusals: &[&str], handshake_failures: &[&str]) {
+    pub(crate) fn begin_at_zero<'r>(
+        &self,
+        refusals: impl IntoIterator<Item = &'r &'static str>,
+        handshake_failures: &[&str],
+    ) {
         for reason in refusals {
             self.refused.with_label_values(&[reason]);
         }
@@ -300,7 +309,7 @@ impl Metrics {
 
     /// The certificate in use expires at `time`.
     pub(crate) fn certificate_expires(&self, time: OffsetDateTime) {
-        self.certificate_expiry.set(time.unix_timestamp());
+        self.certificate_expiry.with_label_values::<&str>(&[]).set(time.unix_timestamp());
     }
 
     /// Counts a request to the API server that failed.

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
-use crate::support::{Binary, ask, post};
+use crate::support::{Binary, ask, podgate, post};
 
 /// Labels that Prometheus gives to all that it scrapes.
 const OF_THE_TARGET: [&str; 4] = ["job", "instance", "namespace", "pod"];
@@ -87,8 +87,15 @@ async fn exported() -> String {
             ask(&mut stream, post(path, &review)).await;
         }
     }
-    let mut stream = TcpStream::connect(server.admin_addr).await.expect("the admin port");
-    ask(&mut stream, "GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n").await.text()
+    // What is there only where clients have to show a certificate.
+    podgate(&["certs", "--dir", folder.path().to_str().expect("a path that is text")]).await;
+    let authority = folder.path().join("ca.crt");
+    let strict = Binary::serve(&["--client-ca", authority.to_str().expect("a path that is text")]).await;
+    let metrics = async |server: &Binary| {
+        let mut stream = TcpStream::connect(server.admin_addr).await.expect("the admin port");
+        ask(&mut stream, "GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n").await.text()
+    };
+    metrics(&server).await + &metrics(&strict).await
 }
 
 /// The name and the labels of a line such as `name{a="b",c="d"} 1`.
