@@ -12,7 +12,7 @@ use time::Date;
 
 use crate::admission::{self, Finding, Unexaminable, Webhook};
 use crate::pod::WorkloadKind;
-use crate::policy::Policies;
+use crate::policy::{Policies, PolicyName};
 
 /// The kinds of objects that podgate judges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,9 +97,11 @@ pub fn create(
     }
     let last = ask(Webhook::Validate, &serde_json::to_vec(&mutated)?)?;
     let mut findings = first.findings;
-    // What /mutate denies, /validate finds again.
-    let known: HashSet<Finding> = findings.iter().cloned().collect();
-    findings.extend(last.findings.into_iter().filter(|finding| !known.contains(finding)));
+    // What /mutate denies, /validate finds again, in other words where a mutation changed the field.
+    let known: HashSet<(PolicyName, String)> =
+        findings.iter().map(|finding| (finding.policy, finding.field.clone())).collect();
+    let is_new = |finding: &Finding| !known.contains(&(finding.policy, finding.field.clone()));
+    findings.extend(last.findings.into_iter().filter(is_new));
     Ok(Creation { findings, mutated })
 }
 

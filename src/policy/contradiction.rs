@@ -70,8 +70,8 @@ pub enum Contradiction {
 impl Contradiction {
     /// The keys that lead to the setting to change, from the root of the configuration file.
     #[must_use]
-    pub fn path(&self) -> Vec<&str> {
-        let [section, mutation, setting, key] = match self {
+    pub fn path(&self) -> [&str; 4] {
+        match self {
             Self::MirroredAgain { from, .. } | Self::MirroredTwice { from, .. } => {
                 ["mutations", "images", "mirrors", from]
             }
@@ -79,8 +79,7 @@ impl Contradiction {
                 ["mutations", "images", "pins", pin]
             }
             Self::RequestAboveLimit { name, .. } => ["mutations", "resources", "requests", name.as_str()],
-        };
-        vec![section, mutation, setting, key]
+        }
     }
 }
 

@@ -33,6 +33,8 @@ pub struct Review<'a> {
     pub user: Text<'a>,
     /// `request.userInfo.groups`.
     pub groups: Vec<Text<'a>>,
+    /// The resource that podgate takes the request for, such as `pods/resize`; `other` for what it lets pass.
+    pub resource: &'static str,
     /// What is to be judged.
     pub requested: Result<Requested<'a>, Invalid>,
 }
@@ -241,6 +243,7 @@ impl<'a, const OBJECTS_RAW: bool> Request<'a, OBJECTS_RAW> {
             namespace: self.namespace,
             user: self.user_info.username,
             groups: self.user_info.groups,
+            resource: judged_as.resource(),
             requested: payloads.read_as(judged_as),
         })
     }
