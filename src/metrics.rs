@@ -62,6 +62,7 @@ pub struct Metrics {
     reloads: IntCounterVec,
     reload_successful: IntGaugeVec,
     reload_success_timestamp: IntGaugeVec,
+    configuration_generation: IntGauge,
     exclusions_expired: IntGauge,
     quotas: QuotaMetrics,
 }
@@ -204,6 +205,11 @@ impl Metrics {
             reloads: reloads(to),
             reload_successful,
             reload_success_timestamp,
+            configuration_generation: gauge(
+                to,
+                "podgate_configuration_generation",
+                "How many configurations have been in force since the start, the present one included.",
+            ),
             exclusions_expired: gauge(
                 to,
                 "podgate_exclusions_expired",
@@ -229,6 +235,9 @@ impl Metrics {
     /// What a file holds is in use from now on.
     pub(crate) fn in_use(&self, file: ReloadedFile) {
         let now = OffsetDateTime::now_utc().unix_timestamp();
+        if file == ReloadedFile::Configuration {
+            self.configuration_generation.inc();
+        }
         self.reload_successful.with_label_values(&[file.name()]).set(1);
         self.reload_success_timestamp.with_label_values(&[file.name()]).set(now);
     }

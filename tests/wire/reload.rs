@@ -245,10 +245,12 @@ async fn a_new_configuration_is_in_force_and_a_wrong_one_is_not() {
         serving.config_map.swap(&[("config.yaml", wrong)]);
         serving.until_refused("configuration", times).await;
         assert!(serving.answers(&pair).await.contains("breaks 2 policies"));
+        assert!(serving.has_metric("podgate_configuration_generation 2").await);
     }
 
     serving.config_map.swap(&[("config.yaml", "exclude: { namespaces: [team-a] }\n")]);
     until("an exclusion", async || serving.answers(&pair).await.contains("\"allowed\":true")).await;
-    let flag = "podgate_last_reload_successful{file=\"configuration\"} 1";
-    assert!(serving.has_metric(flag).await);
+    for line in ["podgate_last_reload_successful{file=\"configuration\"} 1", "podgate_configuration_generation 3"] {
+        until(line, async || serving.has_metric(line).await).await;
+    }
 }
