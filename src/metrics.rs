@@ -292,7 +292,7 @@ impl Metrics {
         }
     }
 
-    /// Counts a request that was turned away unread.
+    /// Counts a request that was turned away.
     pub(crate) fn refused(&self, reason: &'static str) {
         self.refused.with_label_values(&[reason]).inc();
     }

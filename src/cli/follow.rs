@@ -57,8 +57,7 @@ impl CertificateFiles {
     fn show(&self, certificate: &ServerCertificate, control: &Control) -> Option<Duration> {
         let (file, expires) = (self.certificate.display(), certificate.expires().date());
         let standing = certificate.standing();
-        control.count_reload(ReloadedFile::Certificate, standing == Standing::Valid);
-        match standing {
+        let valid_in = match standing {
             Standing::Valid => {
                 control.replace_certificate(certificate);
                 info!(%file, %expires, "new certificate");
@@ -73,7 +72,9 @@ impl CertificateFiles {
                 error!(%file, expired = %expires, "the new certificate has expired already: the old one is kept");
                 None
             }
-        }
+        };
+        control.count_reload(ReloadedFile::Certificate, standing == Standing::Valid);
+        valid_in
     }
 }
 
@@ -95,7 +96,7 @@ impl ClientAuthorityFile {
         loop {
             self.followed.changed(interval).await;
             let loaded = ClientAuthority::from_file(&self.path);
-            control.count_reload(ReloadedFile::ClientAuthority, loaded.is_ok());
+            let is_used = loaded.is_ok();
             match loaded {
                 Ok(authority) => {
                     let (file, authorities) = (self.path.display(), authority.count());
@@ -104,6 +105,7 @@ impl ClientAuthorityFile {
                 }
                 Err(reason) => error!(%reason, "the new client authority cannot be used: the old one is kept"),
             }
+            control.count_reload(ReloadedFile::ClientAuthority, is_used);
         }
     }
 }
@@ -151,7 +153,7 @@ impl ConfigurationFile {
         loop {
             self.followed.changed(interval).await;
             let loaded = config::load(&self.path);
-            control.count_reload(ReloadedFile::Configuration, loaded.is_ok());
+            let is_used = loaded.is_ok();
             match loaded {
                 Ok(new) => {
                     info!(file = %self.path.display(), "new configuration");
@@ -162,6 +164,7 @@ impl ConfigurationFile {
                 }
                 Err(reason) => error!(%reason, "the new configuration cannot be used: the old one is kept"),
             }
+            control.count_reload(ReloadedFile::Configuration, is_used);
         }
     }
 }

@@ -21,8 +21,9 @@ use super::{Pools, Shared, tls};
 
 /// How long the accept loop rests after an error that is not the client's.
 const REST: Duration = Duration::from_millis(20);
-/// How many connections the operating system lets wait: what tokio asks it for.
-const BACKLOG: usize = 1024;
+/// How many connections may wait to be accepted: more than come at once when all the API servers of a
+/// cluster reconnect. The system may allow fewer (`net.core.somaxconn`).
+pub(super) const BACKLOG: u32 = 4096;
 /// How often such errors are worth a line in the log.
 const REPORT_EVERY: Duration = Duration::from_secs(1);
 

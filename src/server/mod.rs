@@ -34,7 +34,7 @@ use tokio::time::{Instant, sleep};
 use tokio_rustls::TlsAcceptor;
 use tracing::{info, warn};
 
-use self::accept::{EVICTED, HANDSHAKE_FAILURES, OVERDUE, Port, Tls};
+use self::accept::{BACKLOG, EVICTED, HANDSHAKE_FAILURES, OVERDUE, Port, Tls};
 use self::activity::{GOODBYE, Order};
 use self::body::{Budget, Turns};
 pub use self::clients::ClientAuthentication;
@@ -271,10 +271,6 @@ impl Server {
         admin_connections.order(Order::GiveUp);
     }
 }
-
-/// How many connections may wait to be accepted: more than come at once when all the API servers of a
-/// cluster reconnect. The system may allow fewer (`net.core.somaxconn`).
-const BACKLOG: u32 = 4096;
 
 fn listen(addr: SocketAddr) -> std::io::Result<TcpListener> {
     let socket = if addr.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };

@@ -42,7 +42,7 @@ pub(super) enum Refusal {
     TooLarge { limit: usize },
     #[error("the body was not complete {} ms after its head: send it faster", limit.as_millis())]
     TooSlow { limit: std::time::Duration },
-    #[error("the reviews being read fill the memory that the server has for them: try again in a second")]
+    #[error("large reviews and their answers fill the memory that the server has for them: try again in a second")]
     Busy,
     #[error("the body cannot be read ({0}): send all the bytes that the head announces")]
     Broken(axum::Error),

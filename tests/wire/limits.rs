@@ -107,7 +107,7 @@ async fn bodies_share_the_memory_there_is() {
         if reply.status == 503 {
             assert_eq!(
                 reply.refusal(503, "ServiceUnavailable"),
-                "the reviews being read fill the memory that the server has for them: try again in a second"
+                "large reviews and their answers fill the memory that the server has for them: try again in a second"
             );
             assert_eq!(reply.header("retry-after"), Some("1"));
         }

@@ -105,10 +105,12 @@ fn series(line: &str) -> (&str, Vec<(String, String)>) {
     (name, matchers(labels.trim_end_matches('}')))
 }
 
-/// `a="b",c=~"d|e"`: each label and its value, or pattern.
+/// `a="b",c=~"d|e"`: each label and its value, or pattern; what is left out (`!=`, `!~`) has to be there, too.
 fn matchers(text: &str) -> Vec<(String, String)> {
-    let pairs = text.split("\",").filter_map(|pair| {
-        pair.trim_end_matches('"').split_once("=\"").or_else(|| pair.trim_end_matches('"').split_once("=~\""))
+    let pairs = text.split("\",").filter(|pair| !pair.is_empty()).map(|pair| {
+        let pair = pair.trim_end_matches('"');
+        let kinds = ["!~\"", "=~\"", "!=\"", "=\""];
+        kinds.iter().find_map(|kind| pair.split_once(kind)).unwrap_or_else(|| panic!("no matcher: {pair}"))
     });
     pairs.map(|(label, value)| (label.trim().to_owned(), value.to_owned())).collect()
 }
