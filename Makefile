@@ -4,7 +4,7 @@ CARGO ?= cargo
 PODGATE = target/release/podgate
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run test bench lint certs image deploy undeploy break-glass restore controlplane e2e bench-cluster monitoring-check fuzz oracle
+.PHONY: help build demo run test bench bench-handshakes bench-memory bench-start lint certs image deploy undeploy break-glass restore controlplane e2e bench-cluster monitoring-check fuzz oracle
 
 IMAGE ?= podgate:0.1.0
 # deploy/single-zone for clusters whose nodes carry no zone label, deploy/cert-manager for those that
@@ -28,7 +28,16 @@ test: ## every test that needs only Rust
 	$(CARGO) test --locked
 
 bench: ## podgate beside a server that decides nothing, over TLS on loopback
-	$(CARGO) bench --locked --bench webhooks
+	$(CARGO) bench --locked --bench server -- requests
+
+bench-handshakes: ## what a new connection costs, by key and group
+	$(CARGO) bench --locked --bench server -- handshakes
+
+bench-memory: ## what stays in memory after a million requests, 10,000 connections, large reviews
+	$(CARGO) bench --locked --bench server -- memory
+
+bench-start: ## how soon podgate answers after its start, and how large it is
+	$(CARGO) bench --locked --bench server -- start
 
 lint: ## format, clippy, documentation, dependency rules
 	$(CARGO) fmt --check
