@@ -6,12 +6,18 @@ use std::cmp::Reverse;
 
 use time::Date;
 
-use crate::pod::{ObjectMeta, Pod, PodSpec, Workload, WorkloadKind};
-use crate::policy::{Action, InForce, Judgement, Mutated, Policies, PolicyName};
+use crate::pod::{ObjectMeta, Pod, SpecText, Workload, WorkloadKind};
+use crate::policy::{Action, Candidate, InForce, Judgement, Mutated, Policies, PolicyName};
 use crate::review::{self, Denial, Described, Malformed, Requested, Response, Review, Subresource};
 
 /// The group that every node's kubelet is in.
 const NODES_GROUP: &str = "system:nodes";
+
+/// The member of a request that is to be stored.
+const OBJECT: &str = "object";
+
+/// The member of a request that an update replaces.
+const OLD_OBJECT: &str = "oldObject";
 
 /// Which of the two webhooks a review was sent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -138,8 +144,12 @@ fn review_pod(
     old_object: Option<&Pod<'_>>,
 ) -> Outcome {
     // A pod without a spec was refused when it was read.
-    let Some(pod) = object.spec.as_ref() else { return Outcome::default() };
-    let old = old_object.and_then(|old| old.spec.as_ref());
+    let Some(spec) = object.spec.as_ref() else { return Outcome::default() };
+    let candidate = Candidate { labels: &object.metadata.labels, spec, text: SpecText::new(review.text, OBJECT, "") };
+    let old = old_object.and_then(|old| {
+        let text = SpecText::new(review.text, OLD_OBJECT, "");
+        Some(Candidate { labels: &old.metadata.labels, spec: old.spec.as_ref()?, text })
+    });
     let is_mirror = object.metadata.is_mirror && review.groups.iter().any(|group| &**group == NODES_GROUP);
     let describe = || Described {
         kind: "pod",
@@ -150,26 +160,38 @@ fn review_pod(
     };
     match webhook {
         Webhook::Mutate if is_mirror => Outcome::default(),
-        Webhook::Mutate => mutate(policies, subresource, pod, old, describe),
-        Webhook::Validate if is_mirror => Outcome::of_mirror_pod(describe, policies.validate_pod(pod, old)),
-        Webhook::Validate => Outcome::of(describe, &policies.validate_pod(pod, old)),
+        Webhook::Mutate => mutate(policies, subresource, &candidate, old.as_ref(), describe),
+        Webhook::Validate => {
+            let pod = policies.as_it_is(&candidate);
+            let old = old.as_ref().map(|old| policies.as_it_is(old));
+            let judgements = policies.validate_pod(&pod, old.as_ref());
+            if is_mirror { Outcome::of_mirror_pod(describe, judgements) } else { Outcome::of(describe, &judgements) }
+        }
     }
 }
 
 fn mutate(
     policies: &InForce<'_>,
     subresource: Subresource,
-    pod: &PodSpec<'_>,
-    old: Option<&PodSpec<'_>>,
+    candidate: &Candidate<'_>,
+    old: Option<&Candidate<'_>>,
     describe: impl FnOnce() -> Described,
 ) -> Outcome {
-    let mutated = match (subresource, old) {
-        (Subresource::None, None) => policies.mutate_pod(pod),
-        (Subresource::EphemeralContainers, Some(old)) => policies.mutate_added_ephemeral_containers(pod, old),
+    let (pod, mutated) = match (subresource, old) {
+        (Subresource::None, None) => {
+            let pod = policies.with_sidecars(candidate);
+            let mutated = policies.mutate_pod(&pod);
+            (pod, mutated)
+        }
+        (Subresource::EphemeralContainers, Some(old)) => {
+            let mutated = policies.mutate_added_ephemeral_containers(candidate.spec, old.spec);
+            (policies.as_it_is(candidate), mutated)
+        }
         // Other updates are not for /mutate to change, nor to judge.
         _ => return Outcome::default(),
     };
-    let denials = policies.deny_early(pod, old);
+    let old = old.map(|old| policies.as_it_is(old));
+    let denials = policies.deny_early(&pod, old.as_ref());
     if denials.is_empty() {
         return Outcome { mutated, ..Outcome::default() };
     }
@@ -183,8 +205,8 @@ fn review_workload(
     object: &Workload<'_>,
     old_object: Option<&Workload<'_>>,
 ) -> Outcome {
-    let Some(pod) = object.pod_spec(kind) else { return Outcome::default() };
-    let old = old_object.and_then(|old| old.pod_spec(kind));
+    let Some(candidate) = template(review, OBJECT, kind, object) else { return Outcome::default() };
+    let old = old_object.and_then(|old| template(review, OLD_OBJECT, kind, old));
     let describe = || Described {
         kind: kind.as_str(),
         resource: kind.resource(),
@@ -192,7 +214,21 @@ fn review_workload(
         name: display_name(review, &object.metadata),
         root: kind.template_path(),
     };
-    Outcome::of(describe, &policies.validate_template(pod, old))
+    let pod = policies.with_sidecars(&candidate);
+    let old = old.as_ref().map(|old| policies.with_sidecars(old));
+    Outcome::of(describe, &policies.validate_template(&pod, old.as_ref()))
+}
+
+/// The pod that a workload asks for, where there is one.
+fn template<'a>(
+    review: &Review<'a>,
+    member: &'static str,
+    kind: WorkloadKind,
+    object: &'a Workload<'a>,
+) -> Option<Candidate<'a>> {
+    let template = object.template(kind)?;
+    let text = SpecText::new(review.text, member, kind.template_path());
+    Some(Candidate { labels: &template.metadata.labels, spec: template.spec.as_ref()?, text })
 }
 
 /// The object's name, or its generateName and `*`.

@@ -6,19 +6,24 @@
 //! refuses both. What podgate does not read goes through [`Skipped`], which still counts depth.
 
 mod any;
+mod at;
 mod keys;
 mod list;
 mod text;
+mod text_map;
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
+use serde_json::value::RawValue;
 
 pub use any::{Skipped, WithoutRepeatedKeys};
+pub use at::at;
 use keys::Keys;
 use list::List;
 pub use text::Text;
+pub use text_map::TextMap;
 
 /// A JSON object of which podgate reads some members.
 pub trait Members<'de>: Default {
@@ -90,6 +95,15 @@ pub fn object_list<'de, T: Members<'de>, A: MapAccess<'de>>(map: &mut A) -> Resu
 /// # Errors
 /// Another type than a list, an element that is no string, or more than 10,000 of them.
 pub fn text_list<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Vec<Text<'de>>, A::Error> {
+    let List(list) = map.next_value::<Option<_>>()?.unwrap_or_default();
+    Ok(list)
+}
+
+/// Reads the value of a key that holds a list, or `null`, without looking into its elements.
+///
+/// # Errors
+/// Another type than a list, or more than 10,000 elements.
+pub fn raw_list<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Vec<&'de RawValue>, A::Error> {
     let List(list) = map.next_value::<Option<_>>()?.unwrap_or_default();
     Ok(list)
 }

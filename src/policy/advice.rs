@@ -106,6 +106,9 @@ impl Policies {
     /// Every list of exclusions, by its place in the configuration file.
     fn exclusions(&self) -> Vec<(String, &Exclusions)> {
         let mut lists = Vec::from(of_requesters("exclude", self.exclude.requesters()));
+        for (index, sidecar) in self.mutations.sidecars.each().iter().enumerate() {
+            lists.extend(of_requesters(&format!("mutations.sidecars[{index}].exclude"), sidecar.exclude.requesters()));
+        }
         let mut of_containers = Vec::new();
         for (policy, exclude) in self.mutations.excludes() {
             let place = format!("mutations.{policy}.exclude");
