@@ -6,8 +6,8 @@ use super::active::ActiveMutations;
 use super::mutating::Mutating;
 use super::sidecars::Sidecar;
 use super::{
-    Action, Candidate, ContainerExclude, Context, Existing, Judgement, Mutated, Policies, Prepared, Requester,
-    Resources, Rule, RuleExclude, Sidecars, Subject, Validation, Violation, Workloads,
+    Action, Candidate, ContainerExclude, Context, Existing, Field, Judgement, Mutated, Policies, Prepared, Promises,
+    Requester, Resources, Rule, RuleExclude, Sidecars, Subject, Validation, Violation, Workloads,
 };
 use crate::pod::{ContainerList, PodSpec};
 
@@ -153,10 +153,11 @@ impl<'r> InForce<'r> {
     where
         'r: 'a,
     {
-        let found = self.violations(stage, pod);
+        let mut found = self.violations(stage, pod);
         if found.is_empty() {
             return Vec::new();
         }
+        name_sidecars(pod, found.iter_mut().map(|(violation, _)| violation));
         let before = old.map(|old| self.violations(stage, old)).unwrap_or_default();
         let existing = Existing::new(before.into_iter().map(|(violation, _)| violation));
         found
@@ -191,9 +192,25 @@ impl<'r> InForce<'r> {
         if stage == Stage::Final {
             check.run(&validations.promises);
         }
-        check.name_sidecars();
         let conflicts = prepared.conflicts().iter().map(|(violation, sidecar)| (violation.clone(), sidecar.rule()));
         conflicts.chain(check.found).collect()
+    }
+}
+
+/// Tells of a sidecar at fault that it is no work of the pod's author.
+fn name_sidecars<'v, 'a: 'v>(pod: &Prepared<'a>, violations: impl Iterator<Item = &'v mut Violation<'a>>) {
+    let (containers, volumes) = (pod.own_containers(), pod.own_volumes());
+    for violation in violations {
+        let is_own = match violation.subject {
+            Subject::Pod => false,
+            Subject::Container { name, .. } => containers.contains(name),
+            Subject::Volume { name, .. } => volumes.contains(name),
+        };
+        // What it has of the pod, and what others took from it, is not of its configuration.
+        let is_of_others = violation.policy == Promises::NAME || matches!(violation.field, Field::OfPod(_));
+        if is_own && !is_of_others {
+            violation.statement += OF_SIDECAR;
+        }
     }
 }
 
@@ -220,25 +237,6 @@ impl<'a> Check<'a> {
             violations.retain(|violation| !self.is_excluded(exclude, violation.subject));
         }
         self.found.extend(violations.into_iter().map(|violation| (violation, rule)));
-    }
-
-    /// Tells of a sidecar at fault that it is no work of the pod's author.
-    fn name_sidecars(&mut self) {
-        if self.found.is_empty() {
-            return;
-        }
-        let prepared = self.context.prepared;
-        let (containers, volumes) = (prepared.own_containers(), prepared.own_volumes());
-        for (violation, _) in &mut self.found {
-            let is_own = match violation.subject {
-                Subject::Pod => false,
-                Subject::Container { name, .. } => containers.contains(name),
-                Subject::Volume { name, .. } => volumes.contains(name),
-            };
-            if is_own {
-                violation.statement += OF_SIDECAR;
-            }
-        }
     }
 
     fn is_excluded(&self, exclude: &ContainerExclude, subject: Subject<'_>) -> bool {
