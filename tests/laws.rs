@@ -68,7 +68,9 @@ fn contradictions(pod: &Value) -> Vec<String> {
     let is_windows = spec["os"]["name"] == "windows";
     let empty = Vec::new();
     let list = |name: &str| spec[name].as_array().unwrap_or(&empty).clone();
-    for container in [list("containers"), list("initContainers"), list("ephemeralContainers")].concat() {
+    // A container that says nothing itself stands for all that could come.
+    let any = vec![json!({})];
+    for container in [list("containers"), list("initContainers"), list("ephemeralContainers"), any].concat() {
         let context = &container["securityContext"];
         let no_escalation = context["allowPrivilegeEscalation"] == false;
         if no_escalation && context["privileged"] == true {

@@ -24,4 +24,5 @@ mod process;
 mod registration;
 mod reinvocation;
 mod replica;
+mod sidecars;
 mod workloads;

@@ -176,3 +176,144 @@ pub(super) fn at_odds(sidecars: &[Sidecar]) -> Option<InvalidSidecar> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::config::parse;
+
+    #[test]
+    fn a_sidecar_that_no_pod_could_have_is_named_with_its_place() {
+        let container = "{ name: a, image: \"a:1\" }";
+        for (text, place, said) in [
+            ("    - { volumes: [] }\n", "line 3, column 9", "missing field `container`"),
+            ("    - container: { image: \"a:1\" }\n", "line 3, column 18", "there is no name: write one"),
+            ("    - container:\n        name: a\n", "line 3, column 7", "there is no image: name one"),
+            ("    - container: { name: A, image: \"a:1\" }\n", "line 3, column 26", "\"A\" is no name"),
+            (
+                "    - container:\n        name: a\n        image: a:1\n        ports:\n          - hostport: 1\n",
+                "line 7, column 23",
+                "there is no key \"hostport\" here: did you mean \"hostPort\"? the keys are containerPort, hostIP, hostPort",
+            ),
+            (
+                "    - container:\n        name: a\n        image: a:1\n        volumeMount:\n          - name: b\n",
+                "line 6, column 9",
+                "there is no key \"volumeMount\" here: did you mean \"volumeMounts\"?",
+            ),
+            (
+                "    - container: { name: a, image: \"a:1\", tty: \"yes\" }\n",
+                "line 3, column 48",
+                "invalid type: string \"yes\", expected a boolean",
+            ),
+            (
+                "    - container: { name: a, image: \"a:1\", resources: { limits: { cpu: 1x } } }\n",
+                "line 3, column 71",
+                "\"1x\" is not a quantity",
+            ),
+            (
+                "    - container: { name: a, image: \"a:1\", restartPolicy: OnFailure }\n",
+                "line 3, column 58",
+                "a native sidecar has restartPolicy: Always",
+            ),
+            (
+                "    - container: { name: a, image: \"a:1\", volumeMounts: [{ name: b, mountPath: /b }] }\n",
+                "line 3, column 66",
+                "there is no volume \"b\" among the sidecar's volumes",
+            ),
+            (
+                "    - os: windows\n      container: { name: a, image: \"a:1\", securityContext: { runAsUser: 1 } }\n",
+                "line 4, column 73",
+                "the API server refuses runAsUser in a pod of os windows",
+            ),
+            (
+                "    - container: CONTAINER\n      volumes: [{ name: b, emptyDirr: {} }]\n",
+                "line 4, column 39",
+                "there is no key \"emptyDirr\" here: did you mean \"emptyDir\"?",
+            ),
+            (
+                "    - container: CONTAINER\n      volumes: [{ emptyDir: {} }]\n",
+                "line 4, column 17",
+                "there is no name",
+            ),
+            (
+                "    - container: CONTAINER\n    - container: CONTAINER\n",
+                "line 4, column 26",
+                "the container \"a\" is here twice",
+            ),
+            (
+                "    - container: CONTAINER\n      volumes: [{ name: c, emptyDir: {} }]\n    - container: { name: b, image: \"a:1\" }\n      \
+                 volumes: [{ name: c, secret: { secretName: c } }]\n",
+                "line 6, column 17",
+                "the volume \"c\" is here twice, and not alike",
+            ),
+            (
+                "    - container: { name: a, image: \"a:1\", securityContext: { privileged: true } }\n",
+                "line 3, column 74",
+                "no pod could have it, for validations.privileged denies it: it is privileged: remove it",
+            ),
+            (
+                "    - container: { name: a, image: \"a:1\", securityContext: { runAsUser: 0 } }\n",
+                "line 3, column 73",
+                "no pod could have it, for validations.rootUser denies it: it runs as 0",
+            ),
+            (
+                "    - container: { name: a, image: a }\n",
+                "line 3, column 36",
+                "no pod could have it, for validations.imageTag denies it: it is \"a\", which has no tag",
+            ),
+            (
+                "    - container: CONTAINER\n      volumes: [{ name: logs, hostPath: { path: /var/log } }]\n",
+                "line 4, column 49",
+                "no pod could have it, for validations.hostPath denies it: it mounts \"/var/log\"",
+            ),
+            (
+                "    - container: { name: a, image: \"a:1\", ports: [{ containerPort: 1, hostPort: 1 }] }\nvalidations:\n  \
+                 hostPorts: { action: deny }\n",
+                "line 3, column 81",
+                "no pod could have it, for validations.hostPorts denies it",
+            ),
+            ("    - container: CONTAINER\n      namespace: [a]\n", "line 4, column 7", "did you mean \"namespaces\"?"),
+            ("    - container: CONTAINER\n      position: first\n", "line 4, column 17", "before, after"),
+            ("    - container: CONTAINER\n      os: mac\n", "line 4, column 11", "linux, windows"),
+            (
+                "    - container: CONTAINER\n      selector: { matchExpressions: [{ key: a, operator: In }] }\n",
+                "line 4, column 38",
+                "there are no values",
+            ),
+            (
+                "    - container: CONTAINER\n      selector: { matchLabel: {} }\n",
+                "line 4, column 19",
+                "did you mean \"matchLabels\"?",
+            ),
+            ("    - container: CONTAINER\n      exclude: { images: [a] }\n", "line 4, column 18", "namespaces, users"),
+        ] {
+            let text = format!("mutations:\n  sidecars:\n{}", text.replace("CONTAINER", container));
+            let Err(fault) = parse(&text) else { panic!("{text} was taken") };
+            let fault = fault.to_string();
+            assert!(fault.starts_with(&format!("{place}: ")), "{text}: {fault}");
+            assert!(fault.contains(said), "{text}: {fault}");
+        }
+    }
+
+    #[test]
+    fn a_sidecar_that_some_pod_could_have_is_taken() {
+        let privileged = "container: { name: a, image: \"a:1\", securityContext: { privileged: true } }";
+        for (sidecar, more) in [
+            ("container: { name: a, image: \"a:1\", command: null, args: [] }", ""),
+            (privileged, "validations: { privileged: { action: warn } }\n"),
+            (privileged, "validations: { privileged: { exclude: { namespaces: [ops] } } }\n"),
+            (privileged, "validations: { privileged: { exclude: { containers: [a] } } }\n"),
+            (privileged, "validations: { privileged: { exclude: { images: [{ name: a, until: 2020-01-01 }] } } }\n"),
+            ("container: { name: a, image: a }", "  images: { pins: { a: \"1\" } }\n"),
+            (
+                "container: { name: a, image: \"a:1\", securityContext: { runAsUser: 0 } }",
+                "  securityContext: { exclude: { groups: [ops] } }\n",
+            ),
+        ] {
+            let text = format!("mutations:\n  sidecars:\n    - {sidecar}\n{more}");
+            parse(&text).unwrap_or_else(|fault| panic!("{text}: {fault}"));
+        }
+        let two = "mutations:\n  sidecars:\n    - { os: linux, container: { name: a, image: \"a:1\" } }\n    \
+                   - { os: windows, container: { name: a, image: \"a:2\" } }\n";
+        parse(two).unwrap_or_else(|fault| panic!("{fault}"));
+    }
+}
