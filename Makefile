@@ -4,12 +4,13 @@ CARGO ?= cargo
 PODGATE = target/release/podgate
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run test bench lint certs image deploy undeploy break-glass restore controlplane e2e bench-cluster
+.PHONY: help build demo run test bench lint certs image deploy undeploy break-glass restore controlplane e2e bench-cluster monitoring-check fuzz oracle
 
 IMAGE ?= podgate:0.1.0
 # deploy/single-zone for clusters whose nodes carry no zone label, deploy/cert-manager for those that
 # run cert-manager.
 KUSTOMIZATION ?= deploy
+FUZZ_SECONDS ?= 60
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1 	/p' $(MAKEFILE_LIST) | sort | expand -t 16
@@ -31,9 +32,19 @@ bench: ## podgate beside a server that decides nothing, over TLS on loopback
 
 lint: ## format, clippy, documentation, dependency rules
 	$(CARGO) fmt --check
+	$(CARGO) fmt --check --all --manifest-path fuzz/Cargo.toml
 	$(CARGO) clippy --locked --all-targets --all-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --document-private-items
 	$(CARGO) test --locked --test dependencies
+
+fuzz: ## each fuzz target for FUZZ_SECONDS seconds
+	fuzz/run.sh $(FUZZ_SECONDS)
+
+oracle: ## image references and quantities, compared with Go's packages on generated input
+	tests/oracle/check.sh
+
+monitoring-check: ## the alerts of deploy/monitoring, checked and tried with promtool
+	tests/monitoring/check.sh
 
 certs: build ## a CA and a server certificate in certs/
 	$(PODGATE) certs --dir certs

@@ -77,6 +77,8 @@ pub enum EventKind {
     Audited,
     /// The kubelet runs a pod that policies would deny: allowed with a warning.
     MirrorPod,
+    /// Allowed, and of interest only to those who want to see every review.
+    Unremarkable,
 }
 
 /// What the log needs to say of a review that was denied, or that deserves a line all the same.
@@ -107,6 +109,15 @@ pub fn answer(policies: &Policies, webhook: Webhook, body: &[u8], today: Date) -
         Ok(review) => answer_review(policies, webhook, &review, today),
         Err(error) => answer_malformed(&error),
     }
+}
+
+/// What a log that has every review says of one whose answer has no event.
+///
+/// It reads the body again: such a log is rare, and everyone else would pay for keeping this.
+#[must_use]
+pub fn unremarkable(body: &[u8]) -> Option<Box<Event>> {
+    let review = review::read(body).ok()?;
+    Some(Box::new(Outcome::default().event(EventKind::Unremarkable, &review)))
 }
 
 fn answer_malformed(error: &Malformed) -> Answer {

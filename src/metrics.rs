@@ -2,6 +2,8 @@
 //!
 //! Labels come from constants, never from what a client sent, so that nobody can make them many.
 
+mod quota;
+
 use std::time::Duration;
 
 use prometheus::core::Collector;
@@ -11,6 +13,7 @@ use prometheus::{
 };
 use time::OffsetDateTime;
 
+use self::quota::QuotaMetrics;
 use crate::admission::{Answer, Verdict, Webhook};
 use crate::cluster::Operation;
 
@@ -33,6 +36,9 @@ const USUAL: [(Webhook, &str, &str, Verdict); 6] = [
     (Webhook::Validate, "UPDATE", "pods", Verdict::Allowed),
 ];
 
+/// What became of a file that was read again.
+const RELOAD_RESULTS: [&str; 2] = ["success", "failure"];
+
 /// All metrics of one server, in a registry of their own.
 #[derive(Debug)]
 pub struct Metrics {
@@ -43,6 +49,7 @@ pub struct Metrics {
     validate_seconds: Histogram,
     violations: IntCounterVec,
     in_flight: IntGauge,
+    ready: IntGauge,
     connections_open: IntGaugeVec,
     connections_accepted: IntCounterVec,
     connections_evicted: IntCounterVec,
@@ -55,6 +62,7 @@ pub struct Metrics {
     reload_successful: IntGaugeVec,
     reload_success_timestamp: IntGaugeVec,
     exclusions_expired: IntGauge,
+    quotas: QuotaMetrics,
 }
 
 /// A file that is read again when it changes.
@@ -142,7 +150,7 @@ impl Metrics {
         let cluster_errors = counters(
             to,
             "podgate_cluster_errors_total",
-            "Requests to the API server that failed, while keeping the certificate fresh.",
+            "Requests to the API server that failed, while keeping the certificate fresh or the quotas.",
             &["operation"],
         );
         for operation in Operation::ALL {
@@ -164,6 +172,7 @@ impl Metrics {
                 &["policy", "action"],
             ),
             in_flight: gauge(to, "podgate_requests_in_flight", "Reviews being read or answered."),
+            ready: gauge(to, "podgate_ready", "Whether the replica wants requests: 1, or 0 when /readyz says why not."),
             connections_open: gauges(to, "podgate_connections", "Open connections, past their handshake.", &["port"]),
             connections_accepted: counters(to, "podgate_connections_total", "Connections accepted.", &["port"]),
             connections_evicted: counters(
@@ -191,12 +200,7 @@ impl Metrics {
                 "When the server's certificate expires, in seconds since 1970.",
             ),
             cluster_errors,
-            reloads: counters(
-                to,
-                "podgate_reloads_total",
-                "Times that a file was read again because it had changed.",
-                &["file", "result"],
-            ),
+            reloads: reloads(to),
             reload_successful,
             reload_success_timestamp,
             exclusions_expired: gauge(
@@ -204,13 +208,15 @@ impl Metrics {
                 "podgate_exclusions_expired",
                 "Exclusions in the configuration whose day is over, so that they no longer count.",
             ),
+            quotas: QuotaMetrics::new(to),
             registry,
         }
     }
 
     /// Counts that a file was read again, and whether what it holds is used now.
     pub(crate) fn reloaded(&self, file: ReloadedFile, is_used: bool) {
-        let result = if is_used { "success" } else { "failure" };
+        let [success, failure] = RELOAD_RESULTS;
+        let result = if is_used { success } else { failure };
         self.reloads.with_label_values(&[file.name(), result]).inc();
         self.reload_successful.with_label_values(&[file.name()]).set(i64::from(is_used));
         if is_used {
@@ -247,6 +253,22 @@ impl Metrics {
     pub(crate) fn in_flight(&self) -> InFlight<'_> {
         self.in_flight.inc();
         InFlight(&self.in_flight)
+    }
+
+    /// Whether the server wants requests.
+    pub(crate) fn ready(&self, is_ready: bool) {
+        self.ready.set(i64::from(is_ready));
+    }
+
+    /// Shows the reasons for which requests and handshakes can fail before any has: an increase from
+    /// nothing is not seen as one.
+    pub(crate) fn begin_at_zero(&self, refusals: &[&str], handshake_failures: &[&str]) {
+        for reason in refusals {
+            self.refused.with_label_values(&[reason]);
+        }
+        for reason in handshake_failures {
+            self.handshake_failures.with_label_values(&[reason]);
+        }
     }
 
     /// Counts a request that was turned away unread.
@@ -288,6 +310,11 @@ impl Metrics {
         self.exclusions_expired.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
+    /// What is counted of the quotas.
+    pub(crate) const fn quotas(&self) -> &QuotaMetrics {
+        &self.quotas
+    }
+
     /// All metrics in Prometheus' text format.
     pub(crate) fn text(&self) -> String {
         TextEncoder::new().encode_to_string(&self.registry.gather()).unwrap_or_else(|error| {
@@ -305,7 +332,8 @@ pub(crate) fn webhook_name(webhook: Webhook) -> &'static str {
     }
 }
 
-fn verdict_name(verdict: Verdict) -> &'static str {
+/// The verdict's name in metrics and logs.
+pub(crate) fn verdict_name(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Allowed => "allowed",
         Verdict::Patched => "patched",
@@ -325,6 +353,17 @@ fn gauge(registry: &Registry, name: &str, help: &str) -> IntGauge {
 
 fn gauges(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> IntGaugeVec {
     registered(registry, IntGaugeVec::new(Opts::new(name, help), labels))
+}
+
+fn reloads(registry: &Registry) -> IntCounterVec {
+    let help = "Times that a file was read again because it had changed.";
+    let reloads = counters(registry, "podgate_reloads_total", help, &["file", "result"]);
+    for file in ReloadedFile::ALL {
+        for result in RELOAD_RESULTS {
+            reloads.with_label_values(&[file.name(), result]);
+        }
+    }
+    reloads
 }
 
 fn build_info(registry: &Registry) {

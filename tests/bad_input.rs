@@ -102,7 +102,7 @@ fn what_is_no_json_is_refused() {
     refused(&server, "  \n", "EOF while parsing a value");
     refused(&server, "null", "the body: invalid type: null, expected an AdmissionReview");
     refused(&server, "[]", "the body: invalid type: sequence, expected an AdmissionReview");
-    refused(&server, "17", "the body: invalid type: integer `17`, expected an AdmissionReview");
+    refused(&server, "17", "the body: invalid type: number, expected an AdmissionReview");
     refused(&server, &good[..good.len() - 1], "EOF while parsing an object");
     refused(&server, &good[..good.len() / 2], "EOF while parsing");
     refused(&server, format!("{good} x"), "trailing characters");
@@ -201,18 +201,14 @@ fn an_envelope_that_is_wrong_is_refused_and_the_member_named() {
         ("/request", None, "request is missing or empty"),
         ("/request", Some(Value::Null), "request is missing or empty"),
         ("/request", Some(json!([])), "request: invalid type: sequence, expected an AdmissionRequest"),
-        ("/request", Some(json!("x")), "request: invalid type: string \"x\", expected an AdmissionRequest"),
+        ("/request", Some(json!("x")), "request: invalid type: string, expected an AdmissionRequest"),
         ("/request/uid", None, "request.uid is missing or empty"),
         ("/request/uid", Some(json!("")), "request.uid is missing or empty"),
         ("/request/uid", Some(Value::Null), "request.uid is missing or empty"),
         ("/request/uid", Some(json!(5)), "request.uid: invalid type: integer `5`, expected a string"),
         ("/request/kind", None, "request.kind is missing or empty"),
         ("/request/kind", Some(json!({})), "request.kind is missing or empty"),
-        (
-            "/request/kind",
-            Some(json!("Pod")),
-            "request.kind: invalid type: string \"Pod\", expected a GroupVersionKind",
-        ),
+        ("/request/kind", Some(json!("Pod")), "request.kind: invalid type: string, expected a GroupVersionKind"),
         ("/request/kind", Some(json!(["", "v1", "Pod"])), "request.kind: invalid type: sequence"),
         ("/request/kind/kind", Some(json!("")), "request.kind is missing or empty"),
         ("/request/kind/kind", Some(json!(1)), "request.kind.kind: invalid type: integer `1`"),
@@ -228,7 +224,11 @@ fn an_envelope_that_is_wrong_is_refused_and_the_member_named() {
         ("/request/subResource", Some(json!(true)), "request.subResource: invalid type: boolean `true`"),
         ("/request/userInfo", Some(json!([])), "request.userInfo: invalid type: sequence, expected a UserInfo"),
         ("/request/userInfo/username", Some(json!(1)), "request.userInfo.username: invalid type: integer `1`"),
-        ("/request/userInfo/groups", Some(json!("x")), "request.userInfo.groups: invalid type: string \"x\""),
+        (
+            "/request/userInfo/groups",
+            Some(json!("x")),
+            "request.userInfo.groups: invalid type: string, expected a list",
+        ),
         ("/request/userInfo/groups", Some(json!([1])), "request.userInfo.groups[0]: invalid type: integer `1`"),
     ] {
         let wrong = with(pointer, value);

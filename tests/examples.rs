@@ -123,3 +123,53 @@ fn log_agent_sidecar() {
         ]
     );
 }
+
+#[test]
+fn registry_mirror() {
+    let policies = example("registry-mirror.yaml");
+    for (image, stored) in [
+        ("nginx:1.27", Ok("registry.example.com/hub/library/nginx:1.27")),
+        ("busybox", Ok("registry.example.com/hub/library/busybox:1.37.0")),
+        ("ghcr.io/acme/app:1", Ok("registry.example.com/acme/app:1")),
+        ("ghcr.io/other/app:1", Err("ghcr.io/other/app:1")),
+        ("nginx", Err("nginx")),
+    ] {
+        let mut answer = answer(&policies, Webhook::Mutate, &json!({"containers": [container("app", image, "1")]}));
+        match stored {
+            Ok(stored) => {
+                let patch = STANDARD.decode(answer["patch"].take().as_str().expect("a patch")).expect("base64");
+                let patch: Value = serde_json::from_slice(&patch).expect("JSON");
+                assert_eq!(patch, json!([{"op": "add", "path": "/spec/containers/0/image", "value": stored}]));
+            }
+            Err(refused) => {
+                let line = message(&answer).get(1).copied().unwrap_or_default();
+                let begin = format!("imageTag: container \"app\" (spec.containers[0].image) is \"{refused}\"");
+                assert!(line.starts_with(&begin), "{image}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn fifty_pods_of_two_cores() {
+    let policies = example("fifty-pods-of-two-cores.yaml");
+    for (cpu, lines) in [
+        ("2", vec![]),
+        (
+            "2001m",
+            vec![
+                "pod team-a/demo breaks 1 policy",
+                "cpu: the pod (spec.containers[0].resources.limits.cpu) may use 2001m of cpu at one time (\"app\" 2001m): \
+                 at most 2 is allowed, so lower the limits",
+            ],
+        ),
+    ] {
+        let answer = answer(&policies, Webhook::Validate, &json!({"containers": [container("app", "app:1", cpu)]}));
+        assert_eq!(message(&answer), lines, "{cpu}");
+    }
+    let allowed = |namespace: &str| policies.pods_allowed(namespace, time::Date::MIN).map(|pods| pods.to_string());
+    assert_eq!(allowed("team-a").as_deref(), Some("50"));
+    for namespace in ["default", "kube-system", "security-system"] {
+        assert_eq!(allowed(namespace), None, "{namespace}");
+    }
+}

@@ -285,7 +285,7 @@ proptest! {
             images.iter().map(|image| json!({"name": "a", "image": image, "securityContext": {"privileged": false}})).collect();
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": {"containers": containers}});
         let (once, _) = mutate(&policies, &pod).expect("nothing is denied");
-        prop_assert_eq!(&mutate(&policies, &once).expect("nothing is denied").0, &once);
+        prop_assert_eq!(mutate(&policies, &once).expect("nothing is denied").1, None);
         for container in once["spec"]["containers"].as_array().expect("the containers are there") {
             let image = container["image"].as_str().expect("an image is a string");
             prop_assert!(podgate::pod::ImageReference::parse(image).is_ok(), "{}", image);

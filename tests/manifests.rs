@@ -91,8 +91,8 @@ fn the_server_is_called_with_options_that_it_has() {
 }
 
 /// The rules of all roles of a file, one line for each: groups, resources, names, verbs.
-fn roles() -> Vec<String> {
-    let documents: Vec<Value> = read("base/rbac.yaml");
+fn roles(file: &str) -> Vec<String> {
+    let documents: Vec<Value> = read(file);
     let join = |list: &Value| {
         let words = list.as_array().into_iter().flatten().map(|word| word.as_str().unwrap_or_default());
         words.collect::<Vec<_>>().join(",")
@@ -110,7 +110,7 @@ fn roles() -> Vec<String> {
 #[test]
 fn podgate_may_ask_for_its_secret_and_its_configurations_and_nothing_else() {
     assert_eq!(
-        roles(),
+        roles("base/rbac.yaml"),
         [
             " secrets webhook-tls: get,watch,create,patch,update",
             "admissionregistration.k8s.io mutatingwebhookconfigurations pod-security-mutator: get,watch,patch",
@@ -122,6 +122,19 @@ fn podgate_may_ask_for_its_secret_and_its_configurations_and_nothing_else() {
     assert_eq!(pod.automount_service_account_token, Some(true));
     let arguments = pod.containers[0].args.clone().expect("there are arguments");
     assert!(arguments.contains(&"--tls-secret=security-system/webhook-tls".to_owned()));
+}
+
+#[test]
+fn for_quotas_podgate_may_see_namespaces_and_keep_quotas_of_one_name() {
+    assert_eq!(
+        roles("quota/rbac.yaml"),
+        [" namespaces : list,watch", " resourcequotas podgate-namespace-quota: list,watch,create,patch,delete"]
+    );
+    let component: Value = one("quota/kustomization.yaml");
+    assert_eq!(component["kind"], "Component");
+    for folder in ["", "base/", "single-zone/", "cert-manager/"] {
+        assert!(!text(&format!("{folder}kustomization.yaml")).contains("quota"), "{folder} does without");
+    }
 }
 
 /// The patches of the overlay count on where things are.
@@ -232,6 +245,53 @@ fn probes_and_services_name_ports_that_the_server_has() {
             ("webhook-metrics".to_owned(), Some("None".to_owned()), 9090, Some(named("metrics"))),
         ]
     );
+}
+
+/// The kinds of the Prometheus Operator are held to their structure here, for there is no API server
+/// that has them; promtool checks the rules themselves, and tests/wire/monitoring.rs what they ask for.
+#[test]
+fn the_operator_finds_every_replica_and_every_alert_says_what_to_do() {
+    let mut services: Vec<Service> = read("base/services.yaml");
+    let metrics = services.pop().expect("a service for metrics");
+    let labels = metrics.metadata.labels.expect("the service has labels");
+    let port = metrics.spec.and_then(|spec| spec.ports).expect("ports").remove(0).name;
+    let monitor: Value = one("monitoring/service-monitor.yaml");
+    assert_eq!(
+        (&monitor["apiVersion"], &monitor["kind"]),
+        (&json!("monitoring.coreos.com/v1"), &json!("ServiceMonitor"))
+    );
+    let component = &monitor["spec"]["selector"]["matchLabels"]["app.kubernetes.io/component"];
+    assert_eq!(component, &labels["app.kubernetes.io/component"]);
+    assert_eq!(monitor["spec"]["endpoints"][0]["port"], json!(port));
+
+    let rules: Value = one("monitoring/rules.yaml");
+    assert_eq!((&rules["apiVersion"], &rules["kind"]), (&json!("monitoring.coreos.com/v1"), &json!("PrometheusRule")));
+    let rules = rules["spec"]["groups"][0]["rules"].as_array().expect("a group of rules");
+    assert!(!rules.is_empty());
+    for rule in rules {
+        assert!(rule["for"].is_string() && rule["expr"].is_string(), "{rule}");
+        assert!(["critical", "warning"].map(Value::from).contains(&rule["labels"]["severity"]), "{rule}");
+        for annotation in ["summary", "description"] {
+            assert!(rule["annotations"][annotation].as_str().is_some_and(|text| text.len() > 40), "{rule}");
+        }
+    }
+}
+
+#[test]
+fn grafana_finds_the_dashboard() {
+    let kustomization: Value = one("monitoring/kustomization.yaml");
+    assert_eq!(kustomization["namespace"], "security-system");
+    for resource in kustomization["resources"].as_array().expect("resources") {
+        text(&format!("monitoring/{}", resource.as_str().expect("a file")));
+    }
+    let generator = &kustomization["configMapGenerator"][0];
+    assert_eq!(generator["options"]["labels"], json!({"grafana_dashboard": "1"}));
+    let (_, source) = generator["files"][0].as_str().and_then(|file| file.split_once('=')).expect("a key and a file");
+    let dashboard: Value = serde_json::from_str(&text(&format!("monitoring/{source}"))).expect("JSON");
+    assert_eq!(dashboard["title"], "podgate");
+    let panels = dashboard["panels"].as_array().expect("panels");
+    let ids: std::collections::BTreeSet<_> = panels.iter().map(|panel| panel["id"].as_u64()).collect();
+    assert_eq!(ids.len(), panels.len());
 }
 
 /// Resources and operations of a webhook's rules, as one line each.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use tokio::sync::Notify;
 use tracing::{error, info, warn};
 
 use crate::certs::ServerCertificate;
@@ -87,8 +88,15 @@ impl ConfigurationFile {
         Self { followed: Followed::new(vec![path.clone()]), path }
     }
 
-    /// Puts what the file says into force whenever that changes, for ever; all of it or nothing.
-    pub(super) async fn follow(mut self, policies: Arc<ArcSwap<Policies>>, control: Control, interval: Duration) {
+    /// Puts what the file says into force whenever that changes, for ever; all of it or nothing. Then it
+    /// tells `reloaded`.
+    pub(super) async fn follow(
+        mut self,
+        policies: Arc<ArcSwap<Policies>>,
+        reloaded: Arc<Notify>,
+        control: Control,
+        interval: Duration,
+    ) {
         loop {
             self.followed.changed(interval).await;
             let loaded = config::load(&self.path);
@@ -99,6 +107,7 @@ impl ConfigurationFile {
                     warn_of(&new);
                     control.show_expired_exclusions(new.expired_exclusions(super::today()));
                     policies.store(Arc::new(new));
+                    reloaded.notify_one();
                 }
                 Err(reason) => error!(%reason, "the new configuration cannot be used: the old one is kept"),
             }

@@ -1,14 +1,17 @@
 //! Where the log goes, and how.
 
+use std::env::VarError;
 use std::io::IsTerminal;
 
 use clap::ValueEnum;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::FromEnvError;
 
 /// The variable that says what is logged, such as `debug` or `podgate=debug,h2=warn`.
 const FILTER_VARIABLE: &str = "PODGATE_LOG";
+
+/// The client of the API server tells of each request that fails; podgate does so once.
+const DEFAULT_FILTER: &str = "info,kube_client=off";
 
 /// How a line of the log is written.
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -21,13 +24,16 @@ pub(super) enum LogFormat {
 
 /// Logs to standard error from here on, `info` and above unless `PODGATE_LOG` says otherwise.
 pub(super) fn start(format: LogFormat) -> Result<(), String> {
-    let filter = EnvFilter::builder()
-        .with_default_directive(LevelFilter::INFO.into())
-        .with_env_var(FILTER_VARIABLE)
-        .from_env()
-        .map_err(|error: FromEnvError| {
-            format!("cannot read {FILTER_VARIABLE}: {error}; set it to a level, such as debug")
-        })?;
+    let wrong = |error: &dyn std::error::Error| {
+        format!("cannot read {FILTER_VARIABLE}: {error}; set it to a level, such as debug")
+    };
+    let directives = match std::env::var(FILTER_VARIABLE) {
+        Ok(directives) => directives,
+        Err(VarError::NotPresent) => DEFAULT_FILTER.to_owned(),
+        Err(error) => return Err(wrong(&error)),
+    };
+    let builder = EnvFilter::builder().with_default_directive(LevelFilter::INFO.into());
+    let filter = builder.parse(directives).map_err(|error| wrong(&error))?;
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_target(false)

@@ -6,6 +6,7 @@ mod config;
 mod duration;
 mod follow;
 mod logging;
+mod quota;
 mod review;
 mod serve;
 

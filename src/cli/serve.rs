@@ -9,11 +9,13 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use clap::Args;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Notify;
 use tracing::{info, warn};
 
 use super::certificate::{CertificateArguments, Source};
 use super::follow::{self, ConfigurationFile};
 use super::logging::{self, LogFormat};
+use super::quota;
 use super::{Exit, duration, fail};
 use crate::admission::{self, Webhook};
 use crate::certs::ServerCertificate;
@@ -109,7 +111,11 @@ async fn serve(start: Start, reload_interval: Duration) -> ExitCode {
     let policies = Arc::new(ArcSwap::from_pointee(policies));
     let in_force = Arc::clone(&policies);
     let admit = Arc::new(move |webhook: Webhook, body: &[u8]| {
-        admission::answer(&in_force.load(), webhook, body, super::today())
+        let mut answer = admission::answer(&in_force.load(), webhook, body, super::today());
+        if answer.event.is_none() && tracing::enabled!(tracing::Level::DEBUG) {
+            answer.event = admission::unremarkable(body);
+        }
+        answer
     });
     let (signals, server) = match (Signals::new(), Server::bind(settings, certificate.as_ref(), admit).await) {
         (Ok(signals), Ok(server)) => (signals, server),
@@ -122,7 +128,9 @@ async fn serve(start: Start, reload_interval: Duration) -> ExitCode {
     }
     tokio::spawn(follow::show_expired_exclusions(Arc::clone(&policies), server.control()));
     if let Some(configuration) = configuration {
-        tokio::spawn(configuration.follow(policies, server.control(), reload_interval));
+        let reloaded = Arc::new(Notify::new());
+        tokio::spawn(quota::keep(Arc::clone(&policies), Arc::clone(&reloaded), server.control()));
+        tokio::spawn(configuration.follow(policies, reloaded, server.control(), reload_interval));
     }
     run_until_signalled(server, signals).await
 }

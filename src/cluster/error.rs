@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use kube::core::Status;
 use thiserror::Error;
 use tokio::time::timeout;
 
@@ -24,12 +25,29 @@ pub enum Operation {
     WriteRegistration,
     /// Be told when one of them changes.
     Watch,
+    /// List the namespaces, and be told when one changes.
+    ReadNamespaces,
+    /// List the quotas, and be told when one changes.
+    ReadQuotas,
+    /// Make a quota, or put it right.
+    WriteQuota,
+    /// Take a quota away.
+    RemoveQuota,
 }
 
 impl Operation {
     /// Every one.
-    pub const ALL: [Self; 5] =
-        [Self::ReadSecret, Self::WriteSecret, Self::ReadRegistration, Self::WriteRegistration, Self::Watch];
+    pub const ALL: [Self; 9] = [
+        Self::ReadSecret,
+        Self::WriteSecret,
+        Self::ReadRegistration,
+        Self::WriteRegistration,
+        Self::Watch,
+        Self::ReadNamespaces,
+        Self::ReadQuotas,
+        Self::WriteQuota,
+        Self::RemoveQuota,
+    ];
 
     /// The name that metrics count it by.
     #[must_use]
@@ -40,6 +58,22 @@ impl Operation {
             Self::ReadRegistration => "read_registration",
             Self::WriteRegistration => "write_registration",
             Self::Watch => "watch",
+            Self::ReadNamespaces => "read_namespaces",
+            Self::ReadQuotas => "read_quotas",
+            Self::WriteQuota => "write_quota",
+            Self::RemoveQuota => "remove_quota",
+        }
+    }
+
+    /// The part of `deploy/` that allows it.
+    const fn granted_by(self) -> &'static str {
+        match self {
+            Self::ReadSecret | Self::WriteSecret | Self::ReadRegistration | Self::WriteRegistration | Self::Watch => {
+                "deploy/base/rbac.yaml does"
+            }
+            Self::ReadNamespaces | Self::ReadQuotas | Self::WriteQuota | Self::RemoveQuota => {
+                "the kustomize component deploy/quota does"
+            }
         }
     }
 }
@@ -49,6 +83,9 @@ impl fmt::Display for Operation {
         formatter.write_str(match self {
             Self::ReadSecret | Self::ReadRegistration => "read",
             Self::WriteSecret => "write",
+            Self::ReadNamespaces | Self::ReadQuotas => "list and watch",
+            Self::WriteQuota => "apply",
+            Self::RemoveQuota => "delete",
             Self::WriteRegistration => "set the caBundle of",
             Self::Watch => "watch",
         })
@@ -59,7 +96,7 @@ impl fmt::Display for Operation {
 #[derive(Debug, Error)]
 pub enum ClusterError {
     /// HTTP 403.
-    #[error("podgate may not {operation} {object}: {message}; grant it what deploy/base/rbac.yaml does")]
+    #[error("podgate may not {operation} {object}: {message}; grant it what {}", operation.granted_by())]
     Forbidden {
         /// What was asked.
         operation: Operation,
@@ -68,7 +105,7 @@ pub enum ClusterError {
         /// What the API server said.
         message: String,
     },
-    /// HTTP 409: someone else changed it meanwhile.
+    /// HTTP 409, or 404 for what was there: someone else changed it meanwhile, or removed it.
     #[error("cannot {operation} {object}, for somebody else did so first; it is read again")]
     Conflict {
         /// What was asked.
@@ -107,7 +144,7 @@ impl ClusterError {
         let kube::Error::Api(status) = error else {
             return Self::Unreachable { operation, object, reason: in_full(error) };
         };
-        if status.is_conflict() {
+        if status.is_conflict() || status.is_not_found() || is_going(status) {
             return Self::Conflict { operation, object };
         }
         let message = if status.message.is_empty() { status.reason.clone() } else { status.message.clone() };
@@ -117,10 +154,32 @@ impl ClusterError {
         Self::Refused { operation, object, message }
     }
 
+    /// What was asked; nothing, where the API server was not asked.
+    pub(super) fn operation(&self) -> Option<Operation> {
+        match self {
+            Self::Forbidden { operation, .. }
+            | Self::Conflict { operation, .. }
+            | Self::Refused { operation, .. }
+            | Self::Unreachable { operation, .. } => Some(*operation),
+            Self::Make(_) => None,
+        }
+    }
+
+    /// Whether the same request for another object may well succeed.
+    pub(super) fn is_of_this_object(&self) -> bool {
+        matches!(self, Self::Conflict { .. } | Self::Refused { .. })
+    }
+
     /// Whether somebody else was faster, which is nobody's fault.
     pub(super) fn is_conflict(&self) -> bool {
         matches!(self, Self::Conflict { .. })
     }
+}
+
+/// Whether the namespace of the object is being removed (v1.NamespaceTerminatingCause).
+fn is_going(status: &Status) -> bool {
+    let mut causes = status.details.iter().flat_map(|details| &details.causes);
+    causes.any(|cause| cause.reason == "NamespaceTerminating")
 }
 
 /// The answer to a request, which has to come in time.
@@ -136,5 +195,39 @@ pub(super) async fn ask<T>(
             object: object.to_owned(),
             reason: format!("no answer within {} s", PATIENCE.as_secs()),
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(code: u16, reason: &str, message: &str) -> Status {
+        Status { code, reason: reason.to_owned(), message: message.to_owned(), ..Status::default() }
+    }
+
+    fn error(operation: Operation, status: Status) -> ClusterError {
+        ClusterError::new(operation, "the namespaces", &kube::Error::Api(Box::new(status)))
+    }
+
+    #[test]
+    fn what_is_forbidden_is_told_with_what_grants_it() {
+        let said = |operation| error(operation, status(403, "Forbidden", "no")).to_string();
+        assert_eq!(
+            said(Operation::ReadNamespaces),
+            "podgate may not list and watch the namespaces: no; grant it what the kustomize component deploy/quota does"
+        );
+        assert!(said(Operation::ReadSecret).ends_with("grant it what deploy/base/rbac.yaml does"));
+    }
+
+    #[test]
+    fn what_is_on_its_way_out_is_nobodys_fault() {
+        let mut going = status(403, "Forbidden", "it is being terminated");
+        let details = serde_json::json!({"causes": [{"reason": "NamespaceTerminating"}]});
+        going.details = serde_json::from_value(details).unwrap();
+        for status in [going, status(404, "NotFound", ""), status(409, "Conflict", "")] {
+            assert!(error(Operation::WriteQuota, status).is_conflict());
+        }
+        assert!(!error(Operation::WriteQuota, status(403, "Forbidden", "no")).is_conflict());
     }
 }

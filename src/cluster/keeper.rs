@@ -1,10 +1,7 @@
 //! Keeps the Secret and the caBundles as [`Rotation`] says, for as long as the server runs.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
-use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use k8s_openapi::api::admissionregistration::v1::{MutatingWebhookConfiguration, ValidatingWebhookConfiguration};
 use k8s_openapi::api::core::v1::Secret;
@@ -15,7 +12,9 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tracing::{debug, error, info};
 
+use super::complaints::Complaints;
 use super::error::{ClusterError, Operation};
+use super::random;
 use super::registration::{self, Configuration};
 use super::secret::{SecretName, SharedSecret, material};
 use super::watch::{Told, watch};
@@ -25,8 +24,6 @@ use crate::certs::{Change, Lifetimes, Registration, Rotation, ServerCertificate}
 const REST: Duration = Duration::from_millis(100);
 /// Between two looks, when they fail all the time.
 const BACKOFF_MAX: Duration = Duration::from_secs(30);
-/// How long the same error is not worth another line in the log.
-const REPEAT_AFTER: Duration = Duration::from_secs(300);
 /// How many changes in a row are no sign of somebody who undoes them.
 const CHANGES_MAX: u32 = 5;
 
@@ -57,8 +54,7 @@ pub struct Keeper<L> {
     rotation: Rotation,
     listener: Arc<L>,
     interval: Duration,
-    /// What was said of what does not work, and when.
-    said: BTreeMap<String, Instant>,
+    complaints: Complaints,
 }
 
 impl<L: Listener> Keeper<L> {
@@ -72,7 +68,7 @@ impl<L: Listener> Keeper<L> {
             rotation: Rotation::new(lifetimes),
             listener: Arc::new(listener),
             interval,
-            said: BTreeMap::new(),
+            complaints: Complaints::default(),
         }
     }
 
@@ -88,7 +84,7 @@ impl<L: Listener> Keeper<L> {
             match look {
                 Look::Done(wake) => {
                     in_a_row = 0;
-                    self.said.clear();
+                    self.complaints.clear();
                     tokio::select! {
                         () = sleep(until(wake).min(interval).max(REST)) => {}
                         () = changed.notified() => sleep(REST).await,
@@ -196,11 +192,9 @@ impl<L: Listener> Keeper<L> {
             return Look::Again;
         }
         self.listener.failed(operation, error);
-        self.said.retain(|_, when| when.elapsed() < REPEAT_AFTER);
         let reason = error.to_string();
-        if let Entry::Vacant(new) = self.said.entry(reason) {
-            error!(reason = new.key(), "cannot keep the certificate fresh; what is served does not change");
-            new.insert(Instant::now());
+        if self.complaints.is_due(&reason) {
+            error!(reason, "cannot keep the certificate fresh; what is served does not change");
         }
         Look::Failed
     }
@@ -229,6 +223,5 @@ fn until(moment: Option<OffsetDateTime>) -> Duration {
 
 /// A number from 0 to 1, another one each time.
 fn chance() -> f64 {
-    let random = u32::try_from(RandomState::new().hash_one(()) >> 32).unwrap_or_default();
-    f64::from(random) / f64::from(u32::MAX)
+    f64::from(random()) / f64::from(u32::MAX)
 }

@@ -1,22 +1,28 @@
 //! What podgate asks of the API server, beside the requests that it answers: to keep its certificate
-//! in a Secret, and the authority of that certificate in the webhook configurations.
+//! in a Secret, the authority of that certificate in the webhook configurations, and a `ResourceQuota`
+//! in the namespaces of `namespaceQuota`.
 //!
 //! Nothing of this is in the way of a review: with the API server out of reach, podgate serves on
-//! with the certificate that it has.
+//! with the certificate that it has, and the quotas hold as they are.
 
+mod complaints;
 mod error;
+mod follow;
 mod keeper;
+mod quota;
 mod registration;
 mod secret;
 mod watch;
 
 use std::fmt::Write as _;
+use std::hash::{BuildHasher as _, RandomState};
 
 use kube::{Client, Config};
 use thiserror::Error;
 
 pub use self::error::{ClusterError, Operation};
 pub use self::keeper::{Keeper, Listener};
+pub use self::quota::{QuotaCounts, QuotaKeeper, QuotaListener};
 pub use self::secret::{SecretName, SecretNameError};
 
 /// Why there is no API server to talk to.
@@ -42,6 +48,17 @@ pub enum ConnectError {
 pub async fn connect() -> Result<Client, ConnectError> {
     let config = Config::infer().await.map_err(|error| ConnectError::Config(in_full(&error)))?;
     Client::try_from(config).map_err(|error| ConnectError::Client(in_full(&error)))
+}
+
+/// The namespace of the pod that podgate runs in; `None` outside of a cluster.
+#[must_use]
+pub fn own_namespace() -> Option<String> {
+    Config::incluster().ok().map(|config| config.default_namespace)
+}
+
+/// Another number each time.
+fn random() -> u32 {
+    u32::try_from(RandomState::new().hash_one(()) >> 32).unwrap_or_default()
 }
 
 /// An error with all its causes.

@@ -17,11 +17,11 @@ use tracing::debug;
 use super::error::{ClusterError, Operation};
 
 /// Between two watches. The keeper looks every few seconds anyway.
-const REST: Duration = Duration::from_secs(5);
+pub(super) const REST: Duration = Duration::from_secs(5);
 /// How long the API server keeps a watch up.
-const WATCH_SECONDS: u32 = 290;
+pub(super) const WATCH_SECONDS: u32 = 290;
 /// How long nothing may come, before the connection is taken for dead.
-const SILENCE_MAX: Duration = Duration::from_secs(WATCH_SECONDS as u64 + 5);
+pub(super) const SILENCE_MAX: Duration = Duration::from_secs(WATCH_SECONDS as u64 + 5);
 
 /// Who is told.
 #[derive(Clone)]

@@ -108,6 +108,7 @@ mod tests {
             "users",
             "groups",
             "workloads",
+            "namespaceQuota",
         ] {
             if !names.contains(&key) {
                 sections.push(key);
@@ -128,7 +129,7 @@ mod tests {
         assert_eq!(
             fault("somethingElse: 1\n"),
             "line 1, column 1: there is no key \"somethingElse\" here: the keys are mutations, validations, exclude, \
-             workloads\n    1 | somethingElse: 1"
+             workloads, namespaceQuota\n    1 | somethingElse: 1"
         );
     }
 
@@ -173,6 +174,17 @@ mod tests {
             ("workloads: maybe\n", 1, "deny, warn, off"),
             ("workloads: warn\nworkloads: off\n", 2, "workloads"),
             ("exclude:\n  namespaces: kube-system\n", 2, ""),
+            ("namespaceQuota: { pods: 50 }\n", 1, "namespaces"),
+            ("namespaceQuota:\n  namespaces: [a]\n", 2, "pods"),
+            ("namespaceQuota:\n  pods: 0\n  namespaces: [a]\n", 2, "0 would let no pod in"),
+            ("namespaceQuota:\n  pods: -1\n  namespaces: [a]\n", 2, "a whole number of pods"),
+            ("namespaceQuota:\n  pods: 1.5\n  namespaces: [a]\n", 2, "a whole number of pods"),
+            ("namespaceQuota:\n  pods: 5000000000\n  namespaces: [a]\n", 2, "a whole number of pods"),
+            ("namespaceQuota:\n  pods: \"50\"\n  namespaces: [a]\n", 2, "a whole number of pods"),
+            ("namespaceQuota:\n  pods: 50\n  namespaces: []\n", 3, "name at least one"),
+            ("namespaceQuota:\n  pods: 50\n  namespaces:\n    - a\n    - Team-*\n", 5, "matches no namespace"),
+            ("namespaceQuota:\n  pods: 50\n  namespaces: [\"\"]\n", 3, "matches no namespace"),
+            ("namespaceQuota:\n  pods: 50\n  namespaces: [a]\n  pod: 1\n", 4, "did you mean \"pods\"?"),
             ("a: b: c\n", 1, ""),
         ] {
             let fault = fault(text);

@@ -9,6 +9,7 @@ use super::Text;
 
 /// Reads the value to which the keys of a path lead; `None` where there is none, or none that can
 /// be read as that.
+#[must_use]
 pub fn at<'de, T: Deserialize<'de>>(text: &'de str, path: &[&str]) -> Option<T> {
     At { path, value: PhantomData }.deserialize(&mut serde_json::Deserializer::from_str(text)).ok().flatten()
 }

@@ -14,6 +14,9 @@ const FEW: usize = 48;
 /// in all (`k8s.io/apimachinery`, `TotalAnnotationSizeLimitB`).
 const COUNT_MAX: usize = 256 << 10;
 
+/// The most characters of a key that a message shows.
+const SHOWN_MAX: usize = 256;
+
 /// The keys seen so far in one object.
 #[derive(Default)]
 pub(super) struct Keys<'de> {
@@ -54,10 +57,15 @@ impl<'de> Keys<'de> {
 /// What is wrong with the keys of an object.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum KeyError<'de> {
-    #[error("repeated key {:?}", &**.0)]
+    #[error("repeated key {:?}", beginning(.0))]
     Repeated(Text<'de>),
     #[error("an object of more than {COUNT_MAX} members")]
     TooMany,
+}
+
+/// As much of a key as a message shows.
+fn beginning(key: &str) -> &str {
+    key.char_indices().nth(SHOWN_MAX).map_or(key, |(end, _)| &key[..end])
 }
 
 /// A number below 64 that spreads the field names of the Kubernetes API well enough.

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::{Deserialize, Deserializer, Error as _, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
+
+use super::unexpected;
 
 /// The most elements that a list may have. A pod that kube-apiserver can store, which is 1.5 MiB at
 /// most, has no more containers than this; without a limit a body of a few megabytes of `{}` would
@@ -22,7 +24,8 @@ impl<T> Default for List<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(ListVisitor(PhantomData))
+        // Any, so that it is for the visitor to say what else was found.
+        deserializer.deserialize_any(ListVisitor(PhantomData))
     }
 }
 
@@ -33,6 +36,11 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("a list")
+    }
+
+    // It may be all of the containers as a string, with what their environment keeps secret.
+    fn visit_str<E: Error>(self, _: &str) -> Result<Self::Value, E> {
+        Err(unexpected("string", &self))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<List<T>, A::Error> {

@@ -15,7 +15,7 @@ mod text_map;
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Unexpected, Visitor};
 use serde_json::value::RawValue;
 
 pub use any::{Skipped, WithoutRepeatedKeys};
@@ -45,7 +45,8 @@ pub struct Object<T>(pub T);
 
 impl<'de, T: Members<'de>> Deserialize<'de> for Object<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(ObjectVisitor(PhantomData))
+        // Any, so that it is for the visitor to say what else was found.
+        deserializer.deserialize_any(ObjectVisitor(PhantomData))
     }
 }
 
@@ -56,6 +57,28 @@ impl<'de, T: Members<'de>> Visitor<'de> for ObjectVisitor<T> {
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(T::EXPECTED)
+    }
+
+    // What was found instead is named by its type alone: it may be all of a pod as a string, or
+    // what an annotation keeps secret.
+    fn visit_str<E: Error>(self, _: &str) -> Result<Self::Value, E> {
+        Err(unexpected("string", &self))
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> {
+        Err(unexpected("boolean", &self))
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Self::Value, E> {
+        Err(unexpected("number", &self))
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Self::Value, E> {
+        Err(unexpected("number", &self))
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Self::Value, E> {
+        Err(unexpected("number", &self))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object<T>, A::Error> {
@@ -70,6 +93,11 @@ impl<'de, T: Members<'de>> Visitor<'de> for ObjectVisitor<T> {
         }
         Ok(Object(value))
     }
+}
+
+/// Another type than expected, without the value that has it.
+fn unexpected<E: Error>(found: &'static str, expected: &dyn serde::de::Expected) -> E {
+    E::invalid_type(Unexpected::Other(found), expected)
 }
 
 /// Reads the value of a key that holds an object or `null`.

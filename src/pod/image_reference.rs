@@ -4,8 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer};
 
-/// The most characters that a repository may have, domain and all.
-const REPOSITORY_LENGTH_MAX: usize = 255;
+/// The most characters that the path of a repository in full may have: without its registry, and with
+/// the `library/` of an official image.
+const PATH_LENGTH_MAX: usize = 255;
 
 /// The most characters that a tag may have.
 const TAG_LENGTH_MAX: usize = 128;
@@ -162,9 +163,11 @@ impl InvalidPrefix {
 }
 
 /// Whether the first element of a repository is its registry, and not part of the path.
+///
+/// `my_registry.com` is none by the grammar, and a path of no registry to Go's package; but runtimes
+/// ask the host of that name for the image, so that it must not count as one of docker.io.
 fn names_registry(first: &str) -> bool {
-    is_domain(first)
-        && (first == "localhost" || first.bytes().any(|byte| matches!(byte, b'.' | b':') || byte.is_ascii_uppercase()))
+    first == "localhost" || first.bytes().any(|byte| matches!(byte, b'.' | b':') || byte.is_ascii_uppercase())
 }
 
 fn full_domain(domain: &str) -> String {
@@ -188,7 +191,7 @@ pub enum InvalidReference {
         found: String,
     },
     /// A repository of more than 255 characters.
-    #[error("the repository name has more than {REPOSITORY_LENGTH_MAX} characters")]
+    #[error("the repository name has more than {PATH_LENGTH_MAX} characters")]
     TooLong,
     /// The part after the colon.
     #[error("{found:?} is no tag: at most {TAG_LENGTH_MAX} letters, digits, _ . -")]
@@ -214,10 +217,21 @@ fn check_repository(repository: &str) -> Result<(), InvalidReference> {
     if !path.split('/').all(is_path_component) {
         return Err(invalid());
     }
-    if repository.len() > REPOSITORY_LENGTH_MAX {
+    if path_length(repository) > PATH_LENGTH_MAX {
         return Err(InvalidReference::TooLong);
     }
     Ok(())
+}
+
+/// The length of a repository's path, as it is in full.
+fn path_length(repository: &str) -> usize {
+    let official = OFFICIAL_IMAGES.len() + "/".len();
+    match repository.split_once('/') {
+        None => official + repository.len(),
+        Some((DEFAULT_DOMAIN | FORMER_DEFAULT_DOMAIN, path)) if !path.contains('/') => official + path.len(),
+        Some((domain, path)) if names_registry(domain) && is_domain(domain) => path.len(),
+        Some(_) => repository.len(),
+    }
 }
 
 fn is_domain(domain: &str) -> bool {
@@ -326,6 +340,7 @@ mod tests {
             ("registry:5000/app", "registry:5000/app"),
             ("UPPER/app:1", "upper/app"),
             ("[2001:DB8::1]:5000/a/b:1", "[2001:db8::1]:5000/a/b"),
+            ("my_registry.com/app:1", "my_registry.com/app"),
         ] {
             assert_eq!(ImageReference::parse(text).map(|reference| reference.full_repository()), Ok(full.to_owned()));
         }
@@ -342,6 +357,22 @@ mod tests {
             ["", "library", "library/nginx", "quay.io/", "quay.io/A", "quay.io/a:1", "https://quay.io", "quay.io/*"]
         {
             assert!(RepositoryPrefix::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_length_is_that_of_the_full_path_without_the_registry() {
+        let name = |length: usize| "a".repeat(length);
+        for (text, is_right) in [
+            (name(247), true),
+            (name(248), false),
+            (format!("docker.io/{}", name(248)), false),
+            (format!("b/{}", name(253)), true),
+            (format!("b/{}", name(254)), false),
+            (format!("quay.io/{}", name(255)), true),
+            (format!("quay.io/{}", name(256)), false),
+        ] {
+            assert_eq!(ImageReference::parse(&text).is_ok(), is_right, "{text}");
         }
     }
 

@@ -12,13 +12,17 @@ const BINARY_SUFFIXES: [(&str, u32); 6] = [("Ki", 10), ("Mi", 20), ("Gi", 30), (
 const DECIMAL_SUFFIXES: [(&str, i32); 10] =
     [("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
 
+/// The most that a quantity with a binary suffix can be, in units of 10⁻⁹: what is larger counts as this.
+pub(super) const BINARY_NANO_MAX: i128 = i64::MAX as i128 * 1_000_000_000;
+
 /// The places after the point that a quantity keeps.
 const NANO_PLACES: i64 = 9;
 
 /// An amount of a resource, as `k8s.io/apimachinery/pkg/api/resource.Quantity` reads it.
 ///
-/// The amount is exact to 10⁻⁹, rounded away from zero beyond that, as the API server does; what
-/// exceeds 128 bits of it counts as the largest amount. The text is kept as its author wrote it.
+/// The amount is exact to 10⁻⁹, rounded away from zero beyond that, and at most 2⁶³-1 with a binary
+/// suffix, as the API server does; what exceeds 128 bits of it counts as the largest amount. The text
+/// is kept as its author wrote it.
 #[derive(Debug, Clone)]
 pub struct Quantity<'a> {
     text: Cow<'a, str>,
@@ -112,7 +116,11 @@ fn nano(text: &str) -> Option<i128> {
         Some(after_point) => split_digits(after_point),
         None => ("", rest),
     };
-    let magnitude = match scale(suffix)? {
+    let scale = scale(suffix)?;
+    if whole.is_empty() && fraction.is_empty() && !scale.is_on_the_fast_path() {
+        return None;
+    }
+    let magnitude = match scale {
         Scale::Decimal(exponent) => decimal_nano(whole, fraction, exponent),
         Scale::Binary(exponent) => binary_nano(whole, fraction, exponent),
     };
@@ -129,6 +137,16 @@ enum Scale {
     Decimal(i32),
     /// A power of two.
     Binary(u32),
+}
+
+impl Scale {
+    /// Whether the API server takes a suffix without a number, such as `m`, for zero.
+    const fn is_on_the_fast_path(&self) -> bool {
+        match *self {
+            Self::Decimal(exponent) => exponent >= -9,
+            Self::Binary(exponent) => exponent <= 40,
+        }
+    }
 }
 
 fn scale(suffix: &str) -> Option<Scale> {
@@ -169,7 +187,8 @@ fn binary_nano(whole: &str, fraction: &str, exponent: u32) -> i128 {
         rounded_up |= sum % 10 != 0;
         part = sum / 10;
     }
-    fold_digits(whole.bytes()).saturating_mul(unit).saturating_add(part).saturating_add(i128::from(rounded_up))
+    let amount = fold_digits(whole.bytes()).saturating_mul(unit).saturating_add(part);
+    amount.saturating_add(i128::from(rounded_up)).min(BINARY_NANO_MAX)
 }
 
 fn fold_digits(digits: impl Iterator<Item = u8>) -> i128 {
@@ -250,6 +269,10 @@ mod tests {
             ("3n", 3),
             ("0000.0", 0),
             ("0Gi", 0),
+            // As the API server has it, strange as it is.
+            ("m", 0),
+            ("-.Ti", 0),
+            ("e-9", 0),
         ] {
             assert_eq!(amount(text), Some(expected), "{text}");
         }
@@ -265,9 +288,13 @@ mod tests {
 
     #[test]
     fn an_enormous_amount_is_the_largest_at_once() {
-        for text in ["1e2147483647", &"9".repeat(10_000), "999999999999999999999999999999999Ei"] {
+        for text in ["1e2147483647", &"9".repeat(10_000)] {
             assert_eq!(amount(text), Some(i128::MAX));
         }
+        for text in ["8Ei", "9223372036854775807Ki", "999999999999999999999999999999999Ei"] {
+            assert_eq!(amount(text), Some(i128::from(i64::MAX) * ONE), "{text}");
+        }
+        assert_eq!(amount("-8Ei"), Some(-i128::from(i64::MAX) * ONE));
         assert_eq!(amount("0e2147483647"), Some(0));
         assert_eq!(amount("1e-2147483648"), Some(1));
     }
@@ -292,6 +319,9 @@ mod tests {
             "--1",
             "3e9000000000000000000",
             "\u{661}",
+            "Pi",
+            "+.Ei",
+            "e-10",
         ] {
             assert_eq!(amount(text), None, "{text:?}");
         }

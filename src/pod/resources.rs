@@ -5,6 +5,7 @@ use std::fmt;
 use serde::de::MapAccess;
 
 use super::Quantity;
+use super::quantity::BINARY_NANO_MAX;
 use crate::json::{self, Members};
 
 /// The resources that podgate knows.
@@ -173,7 +174,10 @@ impl fmt::Display for Amount {
         let whole = self.nano / UNIT;
         let binary = [(60, "Ei"), (50, "Pi"), (40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki")];
         match binary.iter().find(|(power, _)| whole != 0 && whole % (1 << power) == 0) {
-            Some((power, suffix)) if self.name == ResourceName::Memory => {
+            // Beyond that, a quantity with such a suffix would be read as less.
+            Some((power, suffix))
+                if self.name == ResourceName::Memory && self.nano.unsigned_abs() <= BINARY_NANO_MAX.unsigned_abs() =>
+            {
                 write!(formatter, "{}{suffix}", whole >> power)
             }
             _ => write!(formatter, "{whole}"),
@@ -202,5 +206,6 @@ mod tests {
         assert_eq!(sum(ResourceName::Memory, &["1Gi", "512Mi"]), "1536Mi");
         assert_eq!(sum(ResourceName::Memory, &["1G"]), "1000000000");
         assert_eq!(sum(ResourceName::Memory, &["3Gi", "1Gi"]), "4Gi");
+        assert_eq!(sum(ResourceName::Memory, &["18446744073709551616"]), "18446744073709551616");
     }
 }

@@ -46,6 +46,11 @@ pub enum Advice {
         /// The user or group.
         matches: &'static str,
     },
+    /// A namespace that `namespaceQuota` names, and that gets no quota.
+    NoQuota {
+        /// The namespace.
+        namespace: String,
+    },
 }
 
 impl fmt::Display for Advice {
@@ -62,6 +67,11 @@ impl fmt::Display for Advice {
                 formatter,
                 "{list}: {name:?} matches {matches}, behind which nearly every pod is created: it exempts nearly \
                  every pod, so name those whom you mean"
+            ),
+            Self::NoQuota { namespace } => write!(
+                formatter,
+                "namespaceQuota.namespaces: {namespace:?} gets no quota, for it is excluded from all policies, or the \
+                 cluster's own or podgate's: remove it"
             ),
         }
     }
@@ -90,6 +100,9 @@ impl Policies {
                 }
             }
         }
+        advice.extend(
+            self.named_without_quota(today).map(|namespace| Advice::NoQuota { namespace: namespace.to_owned() }),
+        );
         advice
     }
 
@@ -170,6 +183,19 @@ mod tests {
                 "validations.imageTag.exclude.images: \"docker.io/library/nginx\" has counted until 2026-01-01 and no \
                  longer does: remove it, or give it a later day",
             ]
+        );
+    }
+
+    #[test]
+    fn tells_of_namespaces_that_get_no_quota_although_they_are_named() {
+        assert_eq!(
+            advice(
+                "namespaceQuota: { pods: 5, namespaces: [\"*\", a, kube-system, ops] }\nexclude: { namespaces: [ops] }"
+            ),
+            ["kube-system", "ops"].map(|name| format!(
+                "namespaceQuota.namespaces: {name:?} gets no quota, for it is excluded from all policies, or the \
+                 cluster's own or podgate's: remove it"
+            ))
         );
     }
 

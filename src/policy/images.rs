@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_mirrored_name_is_the_name_that_was_meant_or_there_is_none() {
-        let long = format!("quay.io/{}", "a".repeat(240));
+        let long = format!("quay.io/{}", "a".repeat(252));
         let images = images(json!({"mirrors": {"quay.io": "docker.io", "ghcr.io": "registry.example.com/ghcr"}}));
         let too_long = long.replace("quay", "ghcr");
         assert_becomes(

@@ -26,6 +26,7 @@ mod memory;
 mod message;
 mod mirrors;
 mod mutating;
+mod namespace_quota;
 mod patterns;
 mod pins;
 mod pod_limit;
@@ -63,6 +64,7 @@ pub use in_force::InForce;
 pub use memory::Memory;
 pub use message::{InvalidMessage, Message};
 pub use mutating::Mutated;
+pub use namespace_quota::{NamespacePatterns, NamespaceQuota, PodCount};
 pub use patterns::Patterns;
 pub use pod_limit::{MissingMax, PodLimit};
 pub use positive_quantity::PositiveQuantity;
@@ -93,6 +95,8 @@ pub struct Policies {
     /// What is done about a workload whose pods would violate a policy.
     #[serde(deserialize_with = "null_is_default")]
     pub workloads: Workloads,
+    /// The most pods in a namespace; no quota by default.
+    pub namespace_quota: Option<NamespaceQuota>,
 }
 
 /// What `/mutate` sets on pods.

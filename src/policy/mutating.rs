@@ -74,7 +74,7 @@ impl ActiveMutations<'_> {
         pod: &PodSpec<'_>,
         list: ContainerList,
         container: &Container<'_>,
-        json: serde_json::Value,
+        json: &serde_json::Value,
     ) -> Option<serde_json::Value> {
         let mut mutating = Mutating::default();
         self.mutate_container(pod, list, 0, container, &mut mutating);
@@ -83,7 +83,7 @@ impl ActiveMutations<'_> {
     }
 
     /// All of a volume as the mutations leave it; `None` where `json` is no volume.
-    pub(super) fn volume_after(&self, volume: &Volume<'_>, json: serde_json::Value) -> Option<serde_json::Value> {
+    pub(super) fn volume_after(&self, volume: &Volume<'_>, json: &serde_json::Value) -> Option<serde_json::Value> {
         let mut mutating = Mutating::default();
         self.mutate_volume(0, volume, &mut mutating);
         let mut pod = mutating.patch.applied_to(json!({"spec": {"volumes": [json]}}))?;

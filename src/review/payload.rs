@@ -7,6 +7,9 @@ use super::request::Operation;
 use crate::json::{Members, Object};
 use crate::pod::{Pod, Workload, WorkloadKind};
 
+/// The most characters of an error, or of the path to it, that a message shows.
+const SHOWN_MAX: usize = 512;
+
 /// The part of a pod that a request is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Subresource {
@@ -120,6 +123,14 @@ fn read_object<'a, T: Members<'a>>(raw: &'a RawValue, root: &str) -> Result<T, I
     }
 }
 
+/// As much of a text as a message shows: it may quote what was sent.
+fn beginning(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 /// Reads JSON; an error comes with the path to where it is, `.` for the root.
 pub(super) fn with_path<'a, T: serde::Deserialize<'a>>(text: &'a str) -> Result<T, (String, String)> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
@@ -127,6 +138,6 @@ pub(super) fn with_path<'a, T: serde::Deserialize<'a>>(text: &'a str) -> Result<
         let message = error.inner().to_string();
         // The path says where; a column of a body that nobody has on a screen does not.
         let what = message.rsplit_once(" at line ").map_or(message.as_str(), |(what, _)| what);
-        (error.path().to_string(), what.to_owned())
+        (beginning(&error.path().to_string()), beginning(what))
     })
 }

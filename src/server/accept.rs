@@ -142,6 +142,12 @@ impl Port {
     }
 }
 
+/// The reasons for which metrics count handshakes that failed.
+pub(super) const HANDSHAKE_FAILURES: [&str; 4] = [EVICTED, "timeout", "closed", "tls"];
+
+/// The reason of a handshake that had to go for another.
+pub(super) const EVICTED: &str = "evicted";
+
 /// Why there is no TLS connection.
 #[derive(Debug, thiserror::Error)]
 enum HandshakeFailure {

@@ -22,6 +22,7 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
 }
 
 async fn text(State(shared): State<Arc<Shared>>) -> Response {
+    shared.metrics.ready(shared.health.is_ready());
     typed(StatusCode::OK, metrics::CONTENT_TYPE, shared.metrics.text())
 }
 

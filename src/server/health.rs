@@ -64,6 +64,11 @@ impl Health {
         self.waits_for.store(Some(Arc::new(reason)));
     }
 
+    /// Whether requests should come.
+    pub(super) fn is_ready(&self) -> bool {
+        self.unready().is_none()
+    }
+
     /// Why no requests should come, where there is a reason.
     fn unready(&self) -> Option<Refusal> {
         let refusal = |why: Cow<'static, str>| Some(Refusal::NotReady { why });

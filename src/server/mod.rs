@@ -33,7 +33,7 @@ use tokio::time::{Instant, sleep};
 use tokio_rustls::TlsAcceptor;
 use tracing::{info, warn};
 
-use self::accept::{Port, Tls};
+use self::accept::{EVICTED, HANDSHAKE_FAILURES, Port, Tls};
 use self::activity::{GOODBYE, Order};
 use self::body::Budget;
 use self::health::Health;
@@ -44,7 +44,7 @@ pub use self::routes::Admit;
 use self::routes::Webhooks;
 use self::tls::Shown;
 use crate::certs::ServerCertificate;
-use crate::cluster::Operation;
+use crate::cluster::{Operation, QuotaCounts};
 use crate::metrics::{ConnectionMetrics, Metrics, ReloadedFile};
 
 /// How often a draining server looks whether it is done.
@@ -152,6 +152,16 @@ impl Control {
     pub fn show_expired_exclusions(&self, count: usize) {
         self.shared.metrics.exclusions_expired(count);
     }
+
+    /// Shows in the metrics how the quotas are, and whether nothing is left to do for them.
+    pub fn show_quotas(&self, counts: QuotaCounts, is_in_sync: bool) {
+        self.shared.metrics.quotas().show(counts, is_in_sync);
+    }
+
+    /// Counts a quota that was set or removed.
+    pub fn count_quota_change(&self, is_there: bool) {
+        self.shared.metrics.quotas().changed(is_there);
+    }
 }
 
 impl Server {
@@ -171,6 +181,7 @@ impl Server {
         let expires = certificate.map(ServerCertificate::expires);
         let health = Health::new(expires);
         let shared = Arc::new(Shared { health, metrics: Metrics::new(), limits: settings.limits });
+        shared.metrics.begin_at_zero(&Refusal::COUNTED, &HANDSHAKE_FAILURES);
         if let Some(expires) = expires {
             shared.metrics.certificate_expires(expires);
         }
@@ -258,7 +269,7 @@ impl Listening {
 
 fn webhooks_port(shared: &Arc<Shared>, tls: rustls::ServerConfig, admit: Arc<Admit>) -> Port {
     let Shared { metrics, limits, .. } = shared.as_ref();
-    let handshakes = Pool::new(limits.handshakes, metrics.handshakes(), metrics.handshake_failures("evicted"));
+    let handshakes = Pool::new(limits.handshakes, metrics.handshakes(), metrics.handshake_failures(EVICTED));
     let ConnectionMetrics { open, accepted, evicted } = metrics.connections("webhooks");
     Port {
         name: "webhooks",

@@ -54,6 +54,10 @@ struct Failure<'a> {
 struct Empty {}
 
 impl Refusal {
+    /// The names of those that metrics count.
+    pub(super) const COUNTED: [&'static str; 8] =
+        ["not_found", "method", "content_type", "content_encoding", "too_large", "timeout", "busy", "broken"];
+
     /// Nothing is served under `path`.
     pub(super) fn not_found(path: &str, instead: &'static str) -> Self {
         Self::NotFound { path: echo(path), instead }
@@ -163,6 +167,26 @@ mod tests {
                 "message": Refusal::Busy.to_string(), "reason": "ServiceUnavailable", "code": 503
             })
         );
+    }
+
+    #[test]
+    fn every_reason_is_known_beforehand() {
+        let limit = std::time::Duration::ZERO;
+        let (path, found) = (String::new, String::new);
+        let refusals = [
+            Refusal::NotFound { path: path(), instead: "" },
+            Refusal::Method { method: Method::GET, path: path(), allowed: "" },
+            Refusal::NoContentType,
+            Refusal::ContentType { found: found() },
+            Refusal::ContentEncoding { found: found() },
+            Refusal::TooLarge { limit: 0 },
+            Refusal::TooSlow { limit },
+            Refusal::Busy,
+            Refusal::Broken(axum::Error::new("")),
+        ];
+        let mut names: Vec<_> = refusals.iter().map(Refusal::name).collect();
+        names.dedup();
+        assert_eq!(names, Refusal::COUNTED);
     }
 
     #[test]

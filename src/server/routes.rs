@@ -9,7 +9,7 @@ use axum::routing::post;
 use hyper::StatusCode;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 use tokio::time::Instant;
-use tracing::info;
+use tracing::{debug, info};
 
 use super::body::{self, Budget};
 use super::refusal::{Refusal, echo, json};
@@ -76,7 +76,7 @@ impl Webhooks {
         let body = self.budget.hold(std::mem::take(&mut answer.body))?;
         self.shared.metrics.answered(webhook, &answer, started.elapsed());
         if let Some(event) = &answer.event {
-            log(webhook, event);
+            log(webhook, &answer, event);
         }
         let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         Ok(json(status, body))
@@ -100,8 +100,10 @@ fn readable(headers: &HeaderMap) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn log(webhook: Webhook, event: &Event) {
+/// One line in the log. What clients sent is in fields, which the log escapes, and never in its words.
+fn log(webhook: Webhook, answer: &Answer, event: &Event) {
     let Event { kind, uid, namespace, name, user, policies, message } = event;
+    let Answer { operation, resource, .. } = answer;
     let webhook = metrics::webhook_name(webhook);
     let what = match kind {
         // Nothing else is known of it.
@@ -110,8 +112,12 @@ fn log(webhook: Webhook, event: &Event) {
         EventKind::Denied => "denied",
         EventKind::Audited => "not denied, only audited",
         EventKind::MirrorPod => "a mirror pod that policies would deny",
+        EventKind::Unremarkable => {
+            let what = metrics::verdict_name(answer.verdict);
+            return debug!(webhook, uid, namespace, name, user, operation, resource, "{what}");
+        }
     };
-    info!(webhook, uid, namespace, name, user, policies, reason = message, "{what}");
+    info!(webhook, uid, namespace, name, user, operation, resource, policies, reason = message, "{what}");
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ mod operations;
 mod pods;
 mod policies;
 mod process;
+mod quota;
 mod registration;
 mod reinvocation;
 mod replica;

@@ -22,6 +22,37 @@ fn every_file_is_accepted() {
 }
 
 #[test]
+fn the_quota_component_goes_with_every_installation() {
+    let plane = ControlPlane::start();
+    plane.must(&["create", "namespace", "security-system"]);
+    let root = env!("CARGO_MANIFEST_DIR");
+    for folder in ["deploy", "deploy/single-zone", "deploy/cert-manager"] {
+        // kustomize takes relative paths only.
+        let around = tempfile::TempDir::new_in(root.to_owned() + "/target").expect("a temporary folder");
+        let text = format!(
+            "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n\
+             resources: [../../{folder}]\ncomponents: [../../deploy/quota]\n"
+        );
+        std::fs::write(around.path().join("kustomization.yaml"), text).expect("the folder is writable");
+        let rendered = plane.must(&["kustomize", around.path().to_str().expect("the path is text")]);
+        let mut documents: Vec<Value> = serde_saphyr::from_multiple(&rendered).expect("YAML");
+        // Of a kind that only cert-manager brings.
+        documents.retain(|document| document["apiVersion"] != "cert-manager.io/v1");
+        let deployment = documents.iter().find(|document| document["kind"] == "Deployment").expect("a Deployment");
+        assert_eq!(deployment["spec"]["template"]["spec"]["automountServiceAccountToken"], true, "{folder}");
+        let role = |document: &Value| {
+            document["kind"] == "ClusterRole" && document["metadata"]["name"] == "podgate-namespace-quota"
+        };
+        assert!(documents.iter().any(role), "{folder}");
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": documents});
+        let arguments = ["apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-"];
+        let said = plane.kubectl_as(Who::Admin, &arguments, &list.to_string());
+        assert!(said.success, "{folder}: {}", said.stderr);
+        assert_eq!(said.stderr, "", "{folder} is accepted without a warning");
+    }
+}
+
+#[test]
 fn the_servers_own_pod_is_restricted_and_in_order() {
     let cluster = Cluster::start();
     let plane = &cluster.plane;

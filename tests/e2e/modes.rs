@@ -29,6 +29,16 @@ validations:
   memory: { action: deny, max: 4Gi }
 "#;
 
+const MIRRORED: &str = r#"
+mutations:
+  images:
+    mirrors: { docker.io: registry.example.com/hub }
+    pins: { busybox: "1.37.0" }
+  resources:
+    limits: { cpu: "1", memory: 1Gi }
+    requests: { cpu: 100m, memory: null }
+"#;
+
 /// A configured podgate on a control plane.
 pub(crate) fn configured(plane: ControlPlane, configuration: &str) -> Cluster {
     let certs = make_certificates(&plane.path(""));
@@ -88,6 +98,21 @@ fn annotation(log: &Path, pod: &str, key: &str) -> String {
         })?;
         Some(event["annotations"][key].as_str().unwrap_or("nothing").to_owned())
     })
+}
+
+#[test]
+fn mirrors_pins_and_requests_are_stored() {
+    let cluster = configured(ControlPlane::start(), MIRRORED);
+    until_refused(&cluster, &pod("probe", &json!({}), &json!({"hostNetwork": true})));
+    let volume = json!({"volumes": [{"name": "art", "image": {"reference": "acme/art:1"}}]});
+    cluster.create(&pod("web", &json!({"image": "busybox:latest"}), &volume));
+    let stored = |path: &str| cluster.plane.field("pod/web", &format!("{{.spec.{path}}}"));
+    assert_eq!(stored("containers[0].image"), "registry.example.com/hub/library/busybox:1.37.0");
+    assert_eq!(stored("volumes[0].image.reference"), "registry.example.com/hub/acme/art:1");
+    assert_eq!(
+        stored("containers[0].resources"),
+        r#"{"limits":{"cpu":"1","memory":"1Gi"},"requests":{"cpu":"100m","memory":"1Gi"}}"#
+    );
 }
 
 #[test]

@@ -47,6 +47,14 @@ impl Replica {
         Self::spawn(serve.args(arguments))
     }
 
+    /// Starts one on its certificate files, with a configuration, that finds the API server by the kubeconfig.
+    pub(crate) fn configured(certs: &Path, kubeconfig: &Path, configuration: &Path) -> Self {
+        let mut serve = serve("127.0.0.1:0");
+        serve.arg("--tls-cert").arg(certs.join("tls.crt")).arg("--tls-key").arg(certs.join("tls.key"));
+        serve.arg("--config").arg(configuration).args(["--http1-only", "--reload-interval", "1s"]);
+        Self::spawn(serve.env("KUBECONFIG", kubeconfig))
+    }
+
     fn spawn(serve: &mut Command) -> Self {
         let mut process = Supervised::spawn(serve.stdout(Stdio::null()).stderr(Stdio::piped()));
         let [addr, admin_addr] = addresses(process.take_stderr());

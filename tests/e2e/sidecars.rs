@@ -150,7 +150,7 @@ fn another_container_or_volume_of_that_name_is_refused_with_the_reason() {
             json!({}),
             json!({"volumes": [{"name": "log-agent-config", "emptyDir": {}}]}),
             "sidecars: volume \"log-agent-config\" (spec.volumes[0]) has the name of a volume of the sidecar log-agent, but \
-             its configMap is missing and not {\"name\":\"log-agent\"}: give it another name, or remove it",
+             its configMap is missing: give it another name, or remove it",
         ),
     ] {
         let refused = cluster.refusal(&pod("mine", &container, &spec));

@@ -181,10 +181,21 @@ pub(super) fn at_odds(sidecars: &[Sidecar]) -> Option<InvalidSidecar> {
 mod tests {
     use crate::config::parse;
 
+    /// Each: what stands in the list of sidecars, where its fault is, and what is said of it.
+    fn assert_faults(faults: &[(&str, &str, &str)]) {
+        for (text, place, said) in faults {
+            let text = text.replace("CONTAINER", "{ name: a, image: \"a:1\" }");
+            let text = format!("mutations:\n  sidecars:\n{text}");
+            let Err(fault) = parse(&text) else { panic!("{text} was taken") };
+            let fault = fault.to_string();
+            assert!(fault.starts_with(&format!("{place}: ")), "{text}: {fault}");
+            assert!(fault.contains(said), "{text}: {fault}");
+        }
+    }
+
     #[test]
-    fn a_sidecar_that_no_pod_could_have_is_named_with_its_place() {
-        let container = "{ name: a, image: \"a:1\" }";
-        for (text, place, said) in [
+    fn a_container_or_volume_that_is_none_is_named_with_its_place() {
+        assert_faults(&[
             ("    - { volumes: [] }\n", "line 3, column 9", "missing field `container`"),
             ("    - container: { image: \"a:1\" }\n", "line 3, column 18", "there is no name: write one"),
             ("    - container:\n        name: a\n", "line 3, column 7", "there is no image: name one"),
@@ -245,6 +256,12 @@ mod tests {
                 "line 6, column 17",
                 "the volume \"c\" is here twice, and not alike",
             ),
+        ]);
+    }
+
+    #[test]
+    fn a_sidecar_that_every_pod_is_denied_for_is_named_with_its_place() {
+        assert_faults(&[
             (
                 "    - container: { name: a, image: \"a:1\", securityContext: { privileged: true } }\n",
                 "line 3, column 74",
@@ -271,6 +288,12 @@ mod tests {
                 "line 3, column 81",
                 "no pod could have it, for validations.hostPorts denies it",
             ),
+        ]);
+    }
+
+    #[test]
+    fn a_key_that_is_none_is_named_with_its_place() {
+        assert_faults(&[
             ("    - container: CONTAINER\n      namespace: [a]\n", "line 4, column 7", "did you mean \"namespaces\"?"),
             ("    - container: CONTAINER\n      position: first\n", "line 4, column 17", "before, after"),
             ("    - container: CONTAINER\n      os: mac\n", "line 4, column 11", "linux, windows"),
@@ -285,13 +308,12 @@ mod tests {
                 "did you mean \"matchLabels\"?",
             ),
             ("    - container: CONTAINER\n      exclude: { images: [a] }\n", "line 4, column 18", "namespaces, users"),
-        ] {
-            let text = format!("mutations:\n  sidecars:\n{}", text.replace("CONTAINER", container));
-            let Err(fault) = parse(&text) else { panic!("{text} was taken") };
-            let fault = fault.to_string();
-            assert!(fault.starts_with(&format!("{place}: ")), "{text}: {fault}");
-            assert!(fault.contains(said), "{text}: {fault}");
-        }
+            (
+                "    - container: CONTAINER\n      namespaces: [Team-a]\n",
+                "line 4, column 20",
+                "\"Team-a\" matches no namespace",
+            ),
+        ]);
     }
 
     #[test]

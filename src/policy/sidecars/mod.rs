@@ -32,6 +32,7 @@ pub use prepared::{Candidate, Prepared};
 
 use self::invalid::Place;
 use self::selector::Selector;
+use super::namespace_quota::NamespacePattern;
 use super::{Action, Patterns, PodExclude, PolicyName, Requester, Rule, RuleExclude, null_is_default};
 use crate::json::{Object, TextMap};
 use crate::pod::{Container, ContainerList, PodSpec, ResourceName, Volume};
@@ -76,7 +77,7 @@ impl Sidecars {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Settings {
     #[serde(default, deserialize_with = "null_is_default")]
-    namespaces: Patterns,
+    namespaces: Vec<NamespacePattern>,
     #[serde(default, deserialize_with = "null_is_default")]
     selector: Selector,
     #[serde(default, deserialize_with = "null_is_default")]
@@ -162,6 +163,7 @@ impl Sidecar {
         let volumes: Vec<_> = volumes.collect::<Result<_, _>>()?;
         invalid::check_mounts(&at_container, &container, &volumes)?;
         let position = position.unwrap_or(own_position);
+        let namespaces = namespaces.into_iter().map(|NamespacePattern(name)| name).collect();
         Ok(Self { namespaces, selector, os, list, position, forms, volumes, exclude })
     }
 

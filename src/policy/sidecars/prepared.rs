@@ -166,14 +166,18 @@ impl<'a> Prepared<'a> {
                 let whole: Vec<Value> = forms.map(|(_, _, form)| text(&form.text)).collect();
                 patch.add_list(Pointer::list(list), whole);
             } else {
-                forms.for_each(|(_, index, form)| patch.add(Pointer::container(list, *index), text(&form.text)));
+                for (_, index, form) in forms {
+                    patch.add(Pointer::container(list, *index), text(&form.text));
+                }
             }
         }
         let volumes = &self.injected.volumes;
         if self.candidate.spec.volumes.is_empty() {
             patch.add_list(Pointer::volumes(), volumes.iter().map(|(_, form)| text(&form.text)).collect());
         } else {
-            volumes.iter().for_each(|(index, form)| patch.add(Pointer::volume(*index), text(&form.text)));
+            for (index, form) in volumes {
+                patch.add(Pointer::volume(*index), text(&form.text));
+            }
         }
     }
 
@@ -254,9 +258,9 @@ impl<'a> Prepared<'a> {
             return Presence::Differs(subject, Clash::OtherList(sidecar.list));
         }
         let form = sidecar.form(spec);
-        let mutated = |container, json| self.mutations.container_after(spec, list, container, json);
-        let expected = mutated(&form.view, form.json.clone());
-        let found = written.container(list, index).and_then(|found| mutated(&spec.list(list)[index], found));
+        let mutated = |container: &_, json: &_| self.mutations.container_after(spec, list, container, json);
+        let expected = mutated(&form.view, &form.json);
+        let found = written.container(list, index).and_then(|found| mutated(&spec.list(list)[index], &found));
         Presence::of(subject, expected, found)
     }
 
@@ -264,9 +268,9 @@ impl<'a> Prepared<'a> {
     fn volume(&self, form: &Form<Volume<'static>>, written: &WrittenSpec<'_>) -> Presence<'a> {
         let spec = self.candidate.spec;
         let Some((&name, &index)) = self.names.volumes.get_key_value(&*form.view.name) else { return Presence::Absent };
-        let mutated = |volume, json| self.mutations.volume_after(volume, json);
-        let expected = mutated(&form.view, form.json.clone());
-        let found = written.volume(index).and_then(|found| mutated(&spec.volumes[index], found));
+        let mutated = |volume: &_, json: &_| self.mutations.volume_after(volume, json);
+        let expected = mutated(&form.view, &form.json);
+        let found = written.volume(index).and_then(|found| mutated(&spec.volumes[index], &found));
         Presence::of(Subject::Volume { index, name }, expected, found)
     }
 }
