@@ -200,6 +200,22 @@ mod tests {
     }
 
     #[test]
+    fn a_sidecar_has_exclusions_too() {
+        let sidecar = "mutations:\n  sidecars:\n    - container: { name: a, image: \"a:1\" }\n      ";
+        assert_eq!(
+            advice(&format!(
+                "{sidecar}exclude: {{ namespaces: [{{ name: old, until: 2026-12-31 }}], groups: [\"*\"] }}\n"
+            )),
+            [
+                "mutations.sidecars[0].exclude.namespaces: \"old\" has counted until 2026-12-31 and no longer does: remove \
+                 it, or give it a later day",
+                "mutations.sidecars[0].exclude.groups: \"*\" matches system:authenticated, behind which nearly every pod is \
+                 created: it exempts nearly every pod, so name those whom you mean",
+            ]
+        );
+    }
+
+    #[test]
     fn tells_of_what_exempts_nearly_every_pod() {
         for (list, name) in [
             ("users", "system:serviceaccount:kube-system:*"),

@@ -21,10 +21,11 @@ use super::super::Quoted;
 use crate::pod::Quantity;
 
 /// Fields that the API server fills where they are zero (`k8s.io/kubernetes/pkg/apis/core/v1`,
-/// `SetDefaults_*`).
-const WITH_DEFAULT: [&str; 11] = [
+/// `SetDefaults_*`); `hostPort` in a pod of `hostNetwork: true`.
+const WITH_DEFAULT: [&str; 12] = [
     "apiVersion",
     "failureThreshold",
+    "hostPort",
     "imagePullPolicy",
     "path",
     "periodSeconds",
@@ -249,6 +250,10 @@ mod tests {
             (json!({"tty": false, "workingDir": "", "x": 0}), json!({})),
             (json!({"tty": false}), json!({"tty": null})),
             (json!({"imagePullPolicy": ""}), json!({"imagePullPolicy": "Always"})),
+            (
+                json!({"ports": [{"containerPort": 80, "hostPort": 0}]}),
+                json!({"ports": [{"containerPort": 80, "hostPort": 80}]}),
+            ),
             (json!({"livenessProbe": {"timeoutSeconds": 0}}), json!({"livenessProbe": {"timeoutSeconds": 1}})),
             (
                 json!({"volumeMounts": [{"mountPath": "/a", "name": "a"}]}),

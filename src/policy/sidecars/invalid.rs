@@ -10,9 +10,12 @@ use crate::pod::Volume;
 /// The most characters of a name (RFC 1123, section 2.1, `DNS_LABEL`).
 const NAME_LENGTH_MAX: usize = 63;
 
-/// Fields of `securityContext` that the API server refuses where `spec.os.name` is windows
-/// (`k8s.io/kubernetes/pkg/apis/core/validation`, `validateWindows`).
-const OF_LINUX: [&str; 9] = [
+/// Fields of `securityContext` that the API server refuses where `spec.os.name` is linux
+/// (`k8s.io/kubernetes/pkg/apis/core/validation`, `validateLinux`).
+const OF_WINDOWS: [&str; 1] = ["windowsOptions"];
+
+/// Those that it refuses where it is windows (`validateWindows`).
+const OF_LINUX: [&str; 10] = [
     "allowPrivilegeEscalation",
     "appArmorProfile",
     "capabilities",
@@ -22,6 +25,7 @@ const OF_LINUX: [&str; 9] = [
     "runAsGroup",
     "runAsUser",
     "seLinuxOptions",
+    "seccompProfile",
 ];
 
 /// A sidecar that no pod could have.
@@ -55,9 +59,14 @@ pub enum SidecarFault {
     /// `restartPolicy` of a native sidecar.
     #[error("a native sidecar has restartPolicy: Always: remove this, or set native: false beside the container")]
     RestartPolicy,
-    /// A field that the API server refuses on Windows.
-    #[error("the API server refuses {0} in a pod of os windows: remove it")]
-    OfLinux(&'static str),
+    /// A field that the API server refuses for the other operating system.
+    #[error("the API server refuses {field} in a pod of os {os}: remove it, or name the other os beside the container")]
+    OfOtherOs {
+        /// The field of `securityContext`.
+        field: &'static str,
+        /// The operating system that the sidecar is for.
+        os: &'static str,
+    },
     /// A mount of a volume that may not be there.
     #[error("there is no volume {0:?} among the sidecar's volumes: add it there; one that a pod has alike is shared")]
     NoVolume(String),
@@ -116,9 +125,12 @@ pub(super) fn check_container(place: &Place, native: bool, os: Os, container: &V
     if native && !container["restartPolicy"].is_null() && container["restartPolicy"] != "Always" {
         return Err(place.member("restartPolicy").fault(SidecarFault::RestartPolicy));
     }
-    let context = &container["securityContext"];
-    match OF_LINUX.into_iter().find(|field| os == Os::Windows && !context[field].is_null()) {
-        Some(field) => Err(place.member("securityContext").member(field).fault(SidecarFault::OfLinux(field))),
+    let (os, refused) = match os {
+        Os::Linux => ("linux", &OF_WINDOWS[..]),
+        Os::Windows => ("windows", &OF_LINUX[..]),
+    };
+    match refused.iter().find(|field| !container["securityContext"][**field].is_null()) {
+        Some(field) => Err(place.member("securityContext").member(field).fault(SidecarFault::OfOtherOs { field, os })),
         None => Ok(()),
     }
 }
@@ -234,6 +246,11 @@ mod tests {
                 "    - os: windows\n      container: { name: a, image: \"a:1\", securityContext: { runAsUser: 1 } }\n",
                 "line 4, column 73",
                 "the API server refuses runAsUser in a pod of os windows",
+            ),
+            (
+                "    - container: { name: a, image: \"a:1\", securityContext: { windowsOptions: {} } }\n",
+                "line 3, column 78",
+                "the API server refuses windowsOptions in a pod of os linux",
             ),
             (
                 "    - container: CONTAINER\n      volumes: [{ name: b, emptyDirr: {} }]\n",
