@@ -62,6 +62,7 @@ fn serve(arguments: &[String]) {
         admin_addr: any,
         http1_only: true,
         drain_delay: Duration::ZERO,
+        clients: None,
         limits: Limits::default(),
     };
     tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime").block_on(async {

@@ -22,7 +22,7 @@ trap 'exit 130' INT TERM
 
 "$podgate" certs --dir "$folder/certs" >/dev/null
 
-port=8443 admin=9090
+port=${PORT:-8443} admin=${ADMIN_PORT:-9090}
 if [ -z "$keep" ]; then port=0 admin=0; fi
 "$podgate" serve --addr "127.0.0.1:$port" --admin-addr "127.0.0.1:$admin" --drain-delay 0s \
     --tls-cert "$folder/certs/tls.crt" --tls-key "$folder/certs/tls.key" >"$folder/log" 2>&1 &
@@ -39,6 +39,7 @@ done
 if [ -z "$address" ]; then
     echo "podgate did not start:" >&2
     cat "$folder/log" >&2
+    [ -z "$keep" ] || echo "PORT and ADMIN_PORT choose other ports: PORT=18443 ADMIN_PORT=19090 make run" >&2
     exit 1
 fi
 

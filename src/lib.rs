@@ -7,10 +7,13 @@
 
 pub mod admission;
 pub mod certs;
+pub mod check;
 pub mod cli;
 pub mod cluster;
 pub mod config;
+pub mod creation;
 pub mod json;
+pub mod manifest;
 pub mod metrics;
 pub mod patch;
 pub mod pod;

@@ -72,15 +72,18 @@ pub enum ReloadedFile {
     Certificate,
     /// Of `--config`.
     Configuration,
+    /// Of `--client-ca`.
+    ClientAuthority,
 }
 
 impl ReloadedFile {
-    const ALL: [Self; 2] = [Self::Certificate, Self::Configuration];
+    const ALL: [Self; 3] = [Self::Certificate, Self::Configuration, Self::ClientAuthority];
 
     const fn name(self) -> &'static str {
         match self {
             Self::Certificate => "certificate",
             Self::Configuration => "configuration",
+            Self::ClientAuthority => "client_ca",
         }
     }
 }

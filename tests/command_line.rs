@@ -173,6 +173,8 @@ fn config_check_names_file_line_column_and_the_nearest_key() {
         );
         assert!(said.contains("did you mean \"hostPath\"?"), "{said}");
     });
+    let endless = podgate(&["config", "check", "/dev/zero"], b"");
+    assert!(stderr(&endless).contains("/dev/zero: the file has more than 1 MiB"), "{}", stderr(&endless));
     let output = podgate(&["config", "check", "/no/such/file"], b"");
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("/no/such/file"), "{}", stderr(&output));
@@ -206,16 +208,73 @@ fn usage_errors_end_with_2_and_help_names_every_command() {
     for arguments in [&["nonsense"][..], &["review"], &["review", "--webhook", "other"], &["config"]] {
         assert_eq!(podgate(arguments, b"").status.code(), Some(2), "{arguments:?}");
     }
+    for flag in ["--max-body-bytes", "--max-connections"] {
+        for value in ["0", "8MiB"] {
+            let said = podgate(&["serve", flag, value], b"");
+            assert_eq!(said.status.code(), Some(2), "{flag} {value}");
+            assert!(stderr(&said).contains("write a whole number from 1"), "{}", stderr(&said));
+        }
+    }
     let help = stdout(&podgate(&["--help"], b""));
-    for command in ["serve", "review", "certs", "config"] {
+    for command in ["serve", "check", "review", "certs", "config", "completions"] {
         assert!(help.contains(command), "{help}");
+        let help = stdout(&podgate(&[command, "--help"], b""));
+        let examples = help.split("Examples:").nth(1).unwrap_or_default();
+        assert!(examples.contains(&format!("podgate {command} ")), "{help}");
     }
     assert!(stdout(&podgate(&["--version"], b"")).starts_with("podgate "));
+}
+
+#[test]
+fn the_names_of_clients_need_an_authority_and_letters() {
+    for (arguments, what) in [
+        (&["serve", "--client-name", "kube-apiserver"][..], "--client-ca <FILE>"),
+        (&["serve", "--client-ca", "ca.crt", "--client-name", ""], "--client-name <NAME>"),
+        (&["serve", "--client-ca", "one", "--client-ca", "two"], "--client-ca <FILE>"),
+    ] {
+        let output = podgate(arguments, b"");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(stderr(&output).starts_with("error: ") && stderr(&output).contains(what), "{}", stderr(&output));
+    }
+    let help = stdout(&podgate(&["serve", "--help"], b""));
+    assert!(help.contains("--client-ca <FILE>") && help.contains("--client-name <NAME>"), "{help}");
 }
 
 #[test]
 fn the_examples_are_where_the_demo_looks_for_them() {
     for name in ["mutated", "denied-by-mutate", "denied-by-validate", "clean"] {
         assert!(Path::new(&example(name)).exists(), "{name}");
+    }
+}
+
+#[test]
+fn completions_are_scripts_of_their_shells() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = podgate(&["completions", shell], b"");
+        assert_eq!(output.status.code(), Some(0), "{shell}");
+        for word in ["podgate", "check", "--config", "--mutated"] {
+            assert!(stdout(&output).contains(word.trim_start_matches('-')), "{shell}: {word}");
+        }
+    }
+    assert_eq!(podgate(&["completions", "tcsh"], b"").status.code(), Some(2));
+    in_folder(|folder| {
+        let script = folder.file("podgate.bash", &stdout(&podgate(&["completions", "bash"], b"")));
+        let output = Command::new("bash").args(["-n", &script]).output().expect("bash runs");
+        assert!(output.status.success(), "{}", stderr(&output));
+    });
+}
+
+#[test]
+fn the_readme_checks_manifests_as_it_says() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let readme = std::fs::read_to_string(Path::new(root).join("README.md")).expect("there is a README");
+    let command = readme.lines().find(|line| line.starts_with("podgate check ")).expect("the README checks manifests");
+    let arguments: Vec<&str> = command.split_whitespace().skip(1).collect();
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_podgate")).current_dir(root).args(&arguments).output().expect("podgate runs");
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let shown: Vec<&str> = readme.lines().skip_while(|line| *line != command).skip(1).collect();
+    for line in stdout(&output).lines() {
+        assert!(shown.contains(&line), "the README does not show {line:?}");
     }
 }

@@ -26,8 +26,18 @@ const BANNED: [(&str, &str); 7] = [
 ];
 
 /// Licences that may be combined with Apache-2.0.
-const LICENCES: [&str; 9] =
-    ["Apache-2.0", "MIT", "MIT-0", "BSD-3-Clause", "ISC", "Unicode-3.0", "Unlicense", "CC0-1.0", "CDLA-Permissive-2.0"];
+const LICENCES: [&str; 10] = [
+    "Apache-2.0",
+    "MIT",
+    "MIT-0",
+    "BSD-3-Clause",
+    "ISC",
+    "Unicode-3.0",
+    "Unlicense",
+    "CC0-1.0",
+    "CDLA-Permissive-2.0",
+    "Zlib",
+];
 
 fn metadata() -> Value {
     let output = Command::new(env!("CARGO"))

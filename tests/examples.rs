@@ -124,6 +124,108 @@ fn log_agent_sidecar() {
     );
 }
 
+fn is_allowed(answer: &Value) -> bool {
+    answer["allowed"] == true
+}
+
+/// A pod that breaks a policy in each way that the default configuration denies.
+fn careless() -> Value {
+    let mut app = container("app", "nginx", "1");
+    app["securityContext"] = json!({"privileged": true});
+    json!({
+        "containers": [app],
+        "hostNetwork": true,
+        "volumes": [{"name": "logs", "hostPath": {"path": "/var/log"}}],
+    })
+}
+
+#[test]
+fn audit_first() {
+    let policies = example("audit-first.yaml");
+    let answer_to = |webhook| answer(&policies, webhook, &careless());
+    let mutate = answer_to(Webhook::Mutate);
+    assert!(is_allowed(&mutate) && mutate.get("patch").is_none(), "{mutate}");
+    let validate = answer_to(Webhook::Validate);
+    assert!(is_allowed(&validate), "{validate}");
+    let warnings = validate["warnings"].as_array().map_or(0, Vec::len);
+    assert_eq!(warnings, 4, "{validate}");
+}
+
+#[test]
+fn strict() {
+    let policies = example("strict.yaml");
+    let digest = format!("registry.example.com/app@sha256:{}", "0".repeat(64));
+    let right = json!({"containers": [container("app", &digest, "1")]});
+    assert!(is_allowed(&answer(&policies, Webhook::Validate, &right)));
+    for (change, policy) in [
+        (json!({"containers": [container("app", "registry.example.com/app:1", "1")]}), "imageTag"),
+        (json!({"containers": [container("app", &digest.replace("example", "elsewhere"), "1")]}), "imageTag"),
+        (json!({"containers": [container("app", &digest, "9")]}), "cpu"),
+        (json!({"containers": [{"name": "app", "image": digest}]}), "memory"),
+        (json!({"hostPID": true}), "hostPID"),
+        (json!({"hostIPC": true}), "hostIPC"),
+        (json!({"volumes": [{"name": "data", "hostPath": {"path": "/data/shared"}}]}), "hostPath"),
+    ] {
+        let mut spec = right.clone();
+        spec.as_object_mut().expect("a spec is an object").extend(change.as_object().cloned().unwrap_or_default());
+        let answer = answer(&policies, Webhook::Validate, &spec);
+        let message = message(&answer);
+        assert!(message.iter().any(|line| line.starts_with(&format!("{policy}: "))), "{policy}: {message:?}");
+    }
+}
+
+#[test]
+fn shared_directories() {
+    let policies = example("shared-directories.yaml");
+    for (path, allowed) in [
+        ("/data/shared", true),
+        ("/data/shared/below", false),
+        ("/tmp/container", true),
+        ("/srv/datasets", true),
+        ("/srv/datasets/a/b", true),
+        ("/srv", false),
+        ("/srv/datasets/../keys", false),
+    ] {
+        let spec = json!({
+            "containers": [container("app", "nginx:1.27", "1")],
+            "volumes": [{"name": "data", "hostPath": {"path": path}}],
+        });
+        assert_eq!(is_allowed(&answer(&policies, Webhook::Validate, &spec)), allowed, "{path}");
+    }
+}
+
+#[test]
+fn exclusions() {
+    let policies = example("exclusions.yaml");
+    let ask = |namespace: &str, day: time::Date, spec: &Value| {
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "demo"}, "spec": spec});
+        let mut review = review("CREATE", &pod, &Value::Null);
+        review["request"]["namespace"] = namespace.into();
+        let answer = admission::answer(&policies, Webhook::Validate, review.to_string().as_bytes(), day);
+        is_allowed(&serde_json::from_slice::<Value>(&answer.body).expect("every answer is JSON")["response"])
+    };
+    let day = |year| time::Date::from_ordinal_date(year, 1).expect("a year has a first day");
+    let (now, later) = (day(2027), day(2028));
+    let untagged = json!({"containers": [container("app", "nginx", "1")]});
+    assert!(ask("legacy", now, &untagged) && !ask("legacy", later, &untagged) && !ask("team-a", now, &untagged));
+    assert!(ask("storage-system", later, &careless()) && !ask("team-a", now, &careless()));
+    let network = json!({"containers": [container("app", "nginx:1.27", "1")], "hostNetwork": true});
+    assert!(ask("ingress-public", now, &network) && !ask("team-a", now, &network));
+    let privileged = |image: &str| {
+        let mut app = container("app", image, "1");
+        app["securityContext"] = json!({"privileged": true, "runAsNonRoot": true});
+        json!({"containers": [app]})
+    };
+    assert!(ask("team-a", now, &privileged("quay.io/acme/gpu-agent:2")));
+    assert!(!ask("team-a", now, &privileged("quay.io/acme/other:2")));
+    let root = |name: &str| {
+        let mut init = container(name, "istio/proxyv2:1.27", "1");
+        init["securityContext"] = json!({"runAsUser": 0});
+        json!({"containers": [container("app", "nginx:1.27", "1")], "initContainers": [init]})
+    };
+    assert!(ask("team-a", now, &root("istio-init")) && !ask("team-a", now, &root("other")));
+}
+
 #[test]
 fn registry_mirror() {
     let policies = example("registry-mirror.yaml");
@@ -171,5 +273,16 @@ fn fifty_pods_of_two_cores() {
     assert_eq!(allowed("team-a").as_deref(), Some("50"));
     for namespace in ["default", "kube-system", "security-system"] {
         assert_eq!(allowed(namespace), None, "{namespace}");
+    }
+}
+
+/// An example that no test puts to its purpose is none.
+#[test]
+fn every_example_has_its_test() {
+    let tests = include_str!("examples.rs");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/configurations");
+    for entry in std::fs::read_dir(folder).expect("the examples are there") {
+        let name = entry.expect("an entry can be read").file_name().into_string().expect("the name is UTF-8");
+        assert!(tests.contains(&format!("example(\"{name}\")")), "{name}");
     }
 }

@@ -81,6 +81,20 @@ pub enum CertificateError {
         /// The key's file.
         key: PathBuf,
     },
+    /// A certificate is not of an authority.
+    #[error(
+        "certificate {number} in {file} is not that of a certificate authority: {problem}; take the one that signed \
+         the clients' certificates",
+        file = .file.display()
+    )]
+    Authority {
+        /// The file.
+        file: PathBuf,
+        /// Which of those in the file, from 1.
+        number: usize,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// No certificate could be made.
     #[error("cannot make a certificate for localhost: {0}")]
     Make(#[from] rcgen::Error),
@@ -185,7 +199,7 @@ impl ServerCertificate {
     }
 }
 
-fn read(file: &Path) -> Result<Vec<u8>, CertificateError> {
+pub(super) fn read(file: &Path) -> Result<Vec<u8>, CertificateError> {
     std::fs::read(file).map_err(|error| CertificateError::Read { file: file.to_owned(), error })
 }
 

@@ -1,5 +1,6 @@
 //! Certificates: made, read from files, and kept fresh.
 
+mod client_authority;
 mod holdings;
 mod issue;
 mod load;
@@ -7,6 +8,7 @@ mod material;
 mod rotation;
 mod validity;
 
+pub use client_authority::ClientAuthority;
 pub use issue::{IssueError, Issued, SERVICE_NAMES, issue};
 pub use load::{CertificateError, ServerCertificate};
 pub use material::Material;

@@ -27,6 +27,9 @@ const READABLE_BY_OWNER: u32 = 0o600;
 /// localhost and its addresses, and for each --host. The authority's key is not kept: nobody can
 /// have it sign anything else, and a new certificate means a new authority.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  podgate certs --dir certs
+  podgate certs --dir certs --host podgate.example.com --host 10.0.0.7")]
 pub(super) struct Arguments {
     /// The directory to write ca.crt, tls.crt and tls.key to
     #[arg(long, value_name = "DIR")]

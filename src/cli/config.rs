@@ -11,6 +11,10 @@ use crate::config;
 
 /// Print or check a configuration file.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  podgate config default > podgate.yaml
+  podgate config check podgate.yaml
+  podgate config schema > podgate.schema.json")]
 pub(super) struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -20,6 +24,8 @@ pub(super) struct Arguments {
 enum Command {
     /// Print the default policy, with a comment on every key
     Default,
+    /// Print the JSON Schema of the configuration file, for editors and CI
+    Schema,
     /// Check a configuration file; errors name line and column, warnings what is hardly meant
     Check {
         /// The file
@@ -30,6 +36,7 @@ enum Command {
 pub(super) fn run(arguments: &Arguments) -> ExitCode {
     let output = match &arguments.command {
         Command::Default => config::DEFAULT.to_owned(),
+        Command::Schema => format!("{:#}\n", config::schema()),
         Command::Check { file } => match config::load(file) {
             Ok(policies) => {
                 for advice in policies.advice(super::today()) {

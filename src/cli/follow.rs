@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::Notify;
 use tracing::{error, info, warn};
 
-use crate::certs::ServerCertificate;
+use crate::certs::{ClientAuthority, ServerCertificate};
 use crate::config;
 use crate::metrics::ReloadedFile;
 use crate::policy::Policies;
@@ -53,6 +53,37 @@ impl CertificateFiles {
                 }
             };
             control.count_reload(ReloadedFile::Certificate, is_used);
+        }
+    }
+}
+
+/// The file of `--client-ca`.
+#[derive(Debug)]
+pub(super) struct ClientAuthorityFile {
+    pub(super) path: PathBuf,
+    pub(super) followed: Followed,
+}
+
+impl ClientAuthorityFile {
+    /// Remembers what the file holds before it is read.
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { followed: Followed::new(vec![path.clone()]), path }
+    }
+
+    /// Has new connections checked against what the file holds whenever that changes, for ever.
+    pub(super) async fn follow(mut self, control: Control, interval: Duration) {
+        loop {
+            self.followed.changed(interval).await;
+            let loaded = ClientAuthority::from_file(&self.path);
+            control.count_reload(ReloadedFile::ClientAuthority, loaded.is_ok());
+            match loaded {
+                Ok(authority) => {
+                    let (file, authorities) = (self.path.display(), authority.count());
+                    info!(%file, authorities, "new client authority: open connections keep what they have proved");
+                    control.replace_client_authority(authority);
+                }
+                Err(reason) => error!(%reason, "the new client authority cannot be used: the old one is kept"),
+            }
         }
     }
 }

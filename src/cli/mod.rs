@@ -2,11 +2,16 @@
 
 mod certificate;
 mod certs;
+mod check;
+mod clients;
+mod completions;
 mod config;
 mod duration;
+mod files;
 mod follow;
 mod logging;
 mod quota;
+mod report;
 mod review;
 mod serve;
 
@@ -17,7 +22,13 @@ use clap::{Parser, Subcommand};
 /// A Kubernetes admission webhook that makes pods safe, or says what to change.
 #[derive(Debug, Parser)]
 #[command(name = "podgate", version, about, max_term_width = 100)]
-#[command(after_help = "Exit codes: 0 clean, 1 violations found, 2 usage or unreadable input.")]
+#[command(after_help = "Examples:
+  podgate check deploy/                  judge manifests as a cluster with podgate would
+  podgate config default > podgate.yaml  the default policy, to be changed
+  podgate serve --config podgate.yaml    the webhooks, on https://0.0.0.0:8443
+  podgate COMMAND --help                 more of each command
+
+Exit codes: 0 clean, 1 violations found, 2 usage or unreadable input.")]
 pub struct CommandLine {
     #[command(subcommand)]
     command: Command,
@@ -26,9 +37,11 @@ pub struct CommandLine {
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(Box<serve::Arguments>),
+    Check(check::Arguments),
     Certs(certs::Arguments),
     Review(review::Arguments),
     Config(config::Arguments),
+    Completions(completions::Arguments),
 }
 
 impl CommandLine {
@@ -37,9 +50,11 @@ impl CommandLine {
     pub fn run(self) -> ExitCode {
         match self.command {
             Command::Serve(arguments) => serve::run(&arguments),
+            Command::Check(arguments) => check::run(&arguments),
             Command::Certs(arguments) => certs::run(&arguments),
             Command::Review(arguments) => review::run(&arguments),
             Command::Config(arguments) => config::run(&arguments),
+            Command::Completions(arguments) => completions::run(&arguments),
         }
     }
 }

@@ -16,6 +16,11 @@ use crate::policy::Policies;
 
 /// Answer one AdmissionReview as the server would, offline.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  podgate review --webhook mutate --patched review.json
+  podgate review --webhook validate --config podgate.yaml - < review.json
+
+Exit codes: 0 allowed, 1 denied, 2 usage or unreadable input.")]
 pub(super) struct Arguments {
     /// The webhook to ask
     #[arg(long, value_enum)]

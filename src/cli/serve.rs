@@ -13,7 +13,8 @@ use tokio::sync::Notify;
 use tracing::{info, warn};
 
 use super::certificate::{CertificateArguments, Source};
-use super::follow::{self, ConfigurationFile};
+use super::clients::ClientArguments;
+use super::follow::{self, ClientAuthorityFile, ConfigurationFile};
 use super::logging::{self, LogFormat};
 use super::quota;
 use super::{Exit, duration, fail};
@@ -21,12 +22,16 @@ use crate::admission::{self, Webhook};
 use crate::certs::ServerCertificate;
 use crate::config;
 use crate::policy::Policies;
-use crate::server::{Limits, Server, Settings};
+use crate::server::{ClientAuthentication, Limits, Server, Settings};
 
 /// Serve the webhooks over HTTPS, until SIGTERM or SIGINT.
 ///
 /// The environment variable `PODGATE_LOG` sets what is logged: a level, such as debug.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  podgate serve                                                   the default policy, for localhost
+  podgate serve --config podgate.yaml --tls-cert certs/tls.crt --tls-key certs/tls.key
+  podgate serve --tls-secret security-system/webhook-tls          as deploy/ has it, in a cluster")]
 pub(super) struct Arguments {
     /// The configuration file; the default policy without one
     #[arg(long, value_name = "FILE")]
@@ -42,16 +47,18 @@ pub(super) struct Arguments {
     http1_only: bool,
     #[command(flatten)]
     certificate: CertificateArguments,
+    #[command(flatten)]
+    clients: ClientArguments,
     /// How long to accept connections after SIGTERM, while the cluster learns of it
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration::parse)]
     drain_delay: Duration,
     /// Connections to keep open; at the limit, the one that did the least has to go
-    #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().connections)]
+    #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().connections, value_parser = positive)]
     max_connections: usize,
     /// The largest review to accept, in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = Limits::default().body_bytes)]
+    #[arg(long, value_name = "BYTES", default_value_t = Limits::default().body_bytes, value_parser = positive)]
     max_body_bytes: usize,
-    /// How often to look whether the configuration or the certificate changed
+    /// How often to look whether the configuration or a certificate changed
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration::parse)]
     reload_interval: Duration,
     /// How to write the log
@@ -78,7 +85,12 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
         Ok(certificate) => certificate,
         Err(error) => return fail(&error),
     };
-    let start = Start { settings: arguments.settings(), source, certificate, policies, configuration };
+    let (clients, client_authority) = match arguments.clients.authentication() {
+        Ok(authentication) => authentication.unzip(),
+        Err(error) => return fail(&error),
+    };
+    let settings = arguments.settings(clients);
+    let start = Start { settings, source, certificate, client_authority, policies, configuration };
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime.block_on(serve(start, arguments.reload_interval)),
         Err(error) => fail(&format_args!("cannot start the worker threads: {error}")),
@@ -86,12 +98,13 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
 }
 
 impl Arguments {
-    fn settings(&self) -> Settings {
+    fn settings(&self, clients: Option<ClientAuthentication>) -> Settings {
         Settings {
             addr: self.addr,
             admin_addr: self.admin_addr,
             http1_only: self.http1_only,
             drain_delay: self.drain_delay,
+            clients,
             limits: Limits { connections: self.max_connections, body_bytes: self.max_body_bytes, ..Limits::default() },
         }
     }
@@ -102,12 +115,13 @@ struct Start {
     settings: Settings,
     source: Source,
     certificate: Option<ServerCertificate>,
+    client_authority: Option<ClientAuthorityFile>,
     policies: Policies,
     configuration: Option<ConfigurationFile>,
 }
 
 async fn serve(start: Start, reload_interval: Duration) -> ExitCode {
-    let Start { settings, source, certificate, policies, configuration } = start;
+    let Start { settings, source, certificate, client_authority, policies, configuration } = start;
     let policies = Arc::new(ArcSwap::from_pointee(policies));
     let in_force = Arc::clone(&policies);
     let admit = Arc::new(move |webhook: Webhook, body: &[u8]| {
@@ -125,6 +139,9 @@ async fn serve(start: Start, reload_interval: Duration) -> ExitCode {
     info!(addr = %server.addr(), admin_addr = %server.admin_addr(), "listening");
     if let Err(error) = source.follow(server.control(), reload_interval).await {
         return fail(&error);
+    }
+    if let Some(file) = client_authority {
+        tokio::spawn(file.follow(server.control(), reload_interval));
     }
     tokio::spawn(follow::show_expired_exclusions(Arc::clone(&policies), server.control()));
     if let Some(configuration) = configuration {
@@ -176,4 +193,9 @@ impl Signals {
             _ = self.interrupt.recv() => "SIGINT",
         }
     }
+}
+
+fn positive(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "write a whole number from 1, without a unit".to_owned())
 }

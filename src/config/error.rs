@@ -18,6 +18,12 @@ pub enum ConfigError {
         /// Why.
         error: std::io::Error,
     },
+    /// The file is larger than any ConfigMap.
+    #[error("{}: the file has more than 1 MiB, which no ConfigMap can hold: is it a configuration?", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file is no configuration.
     #[error("{}: {fault}", path.display())]
     Invalid {
@@ -75,8 +81,25 @@ fn what(error: &Error) -> String {
         }
         Error::DuplicateMappingKey { key: Some(key), .. } => format!("the key {key:?} is here twice: keep one"),
         Error::Message { msg, .. } => msg.clone(),
-        other => without_place(&other.to_string()),
+        other => in_words(without_place(&other.to_string())),
     }
+}
+
+/// What the library says in terms of its own, in terms of the file.
+fn in_words(message: String) -> String {
+    let words = match &*message {
+        "expected mapping start" => "here belong keys and values, such as action: deny",
+        "expected sequence start" => "here belongs a list, such as [a, b]",
+        "expected string scalar" => "here belongs a text",
+        _ if message.starts_with("invalid u64") || message.starts_with("invalid usize") => {
+            "here belongs a whole number, such as 5"
+        }
+        _ if message.starts_with("multiple YAML documents") => {
+            "a configuration is one document: remove what follows the line ---"
+        }
+        _ => return message,
+    };
+    words.to_owned()
 }
 
 /// The message without the place that the library puts around it: ours stands before it.

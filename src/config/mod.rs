@@ -5,23 +5,35 @@
 
 mod error;
 mod place;
+mod schema;
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 
 pub use error::{ConfigError, Fault};
+pub use schema::schema;
 
 use crate::policy::Policies;
 
 /// The default policy as a configuration file, with a comment on every key.
 pub const DEFAULT: &str = include_str!("default.yaml");
 
+/// The most bytes of a configuration file: as many as a ConfigMap can hold.
+const SIZE_MAX: u64 = 1 << 20;
+
 /// Reads a configuration file.
 ///
 /// # Errors
 /// A file that cannot be read, or that is not a configuration: the error names line and column.
 pub fn load(path: &Path) -> Result<Policies, ConfigError> {
-    let text =
-        std::fs::read_to_string(path).map_err(|error| ConfigError::Unreadable { path: path.to_owned(), error })?;
+    let unreadable = |error| ConfigError::Unreadable { path: path.to_owned(), error };
+    let mut text = String::new();
+    let file = File::open(path).map_err(unreadable)?;
+    file.take(SIZE_MAX + 1).read_to_string(&mut text).map_err(unreadable)?;
+    if u64::try_from(text.len()).is_ok_and(|size| size > SIZE_MAX) {
+        return Err(ConfigError::TooLarge { path: path.to_owned() });
+    }
     parse(&text).map_err(|fault| ConfigError::Invalid { path: path.to_owned(), fault })
 }
 
@@ -137,8 +149,10 @@ mod tests {
     fn wrong_values_are_named_with_their_place() {
         for (text, line, said) in [
             ("validations:\n  privileged:\n    action: deney\n", 3, "deny"),
-            ("validations:\n  containerCount: { max: many }\n", 2, "many"),
-            ("validations:\n  containerCount: { max: -1 }\n", 2, "-1"),
+            ("validations:\n  containerCount: { max: many }\n", 2, "a whole number"),
+            ("validations:\n  containerCount: { max: -1 }\n", 2, "a whole number"),
+            ("validations:\n  hostPath: deny\n", 2, "keys and values"),
+            ("validations:\n  hostPath:\n    allow: /data\n", 3, "here belongs a list"),
             ("validations:\n  hostPath:\n    allow:\n      - /data\n      - ../x\n", 5, "absolute"),
             ("mutations:\n  resources:\n    limits: { cpu: 1x }\n", 3, "quantity"),
             ("mutations:\n  resources:\n    limits: { cpu: 0 }\n", 3, "above zero"),

@@ -1,6 +1,8 @@
 //! The keys of one object, to notice one that comes twice.
 
 use std::collections::HashSet;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 
 use smallvec::SmallVec;
 
@@ -10,9 +12,10 @@ use super::Text;
 /// is cheaper than hashing, and beyond it a hash set keeps a hostile object's cost linear.
 const FEW: usize = 48;
 
-/// The most keys that an object may have: annotations, of which there can be most, may be 256 KiB
-/// in all (`k8s.io/apimachinery`, `TotalAnnotationSizeLimitB`).
-const COUNT_MAX: usize = 256 << 10;
+/// The most keys that an object may have. Annotations may be 256 KiB in all
+/// (`k8s.io/apimachinery`, `TotalAnnotationSizeLimitB`), and of names that differ fewer than this fit
+/// in there: all of one and two characters, and the rest of three.
+const COUNT_MAX: usize = 90_000;
 
 /// The most characters of a key that a message shows.
 const SHOWN_MAX: usize = 256;
@@ -23,7 +26,26 @@ pub(super) struct Keys<'de> {
     /// A bit for each key seen, so that most new keys need no comparison at all.
     fingerprints: u64,
     few: SmallVec<[Text<'de>; 16]>,
-    many: Option<HashSet<Text<'de>>>,
+    many: Option<Many>,
+}
+
+/// Keys by their hash alone, which takes a fraction of the memory. No repeated key escapes that. Two that
+/// differ can have one hash, and are refused then: by chance in one of 2⁶⁴ pairs, and on purpose never,
+/// for the hash has a random seed.
+#[derive(Default)]
+struct Many {
+    hasher: RandomState,
+    hashes: HashSet<u64>,
+}
+
+impl Many {
+    fn contains(&self, key: &str) -> bool {
+        self.hashes.contains(&self.hasher.hash_one(key))
+    }
+
+    fn insert(&mut self, key: &str) {
+        self.hashes.insert(self.hasher.hash_one(key));
+    }
 }
 
 impl<'de> Keys<'de> {
@@ -46,10 +68,10 @@ impl<'de> Keys<'de> {
         if maybe_seen && (self.few.contains(&key) || many.contains(&key)) {
             return Err(KeyError::Repeated(key));
         }
-        if many.len() == COUNT_MAX - FEW {
+        if many.hashes.len() == COUNT_MAX - FEW {
             return Err(KeyError::TooMany);
         }
-        many.insert(key);
+        many.insert(&key);
         Ok(())
     }
 }

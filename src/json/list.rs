@@ -7,10 +7,22 @@ use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 
 use super::unexpected;
 
-/// The most elements that a list may have. A pod that kube-apiserver can store, which is 1.5 MiB at
-/// most, has no more containers than this; without a limit a body of a few megabytes of `{}` would
-/// take hundreds of times its size.
-const LENGTH_MAX: usize = 10_000;
+use super::{LISTED_MAX, Members, Object, Text};
+
+/// What lists are made of. Without a limit a body of a few megabytes of `{}` would take hundreds of
+/// times its size.
+pub(super) trait Listed {
+    /// The most of it that one list may have.
+    const LENGTH_MAX: usize;
+}
+
+impl<'de, T: Members<'de>> Listed for Object<T> {
+    const LENGTH_MAX: usize = T::LISTED_MAX;
+}
+
+impl Listed for Text<'_> {
+    const LENGTH_MAX: usize = LISTED_MAX;
+}
 
 /// A JSON list.
 #[derive(Debug)]
@@ -22,7 +34,7 @@ impl<T> Default for List<T> {
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
+impl<'de, T: Deserialize<'de> + Listed> Deserialize<'de> for List<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // Any, so that it is for the visitor to say what else was found.
         deserializer.deserialize_any(ListVisitor(PhantomData))
@@ -31,7 +43,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
 
 struct ListVisitor<T>(PhantomData<T>);
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
+impl<'de, T: Deserialize<'de> + Listed> Visitor<'de> for ListVisitor<T> {
     type Value = List<T>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -46,9 +58,10 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<List<T>, A::Error> {
         let mut list = Vec::new();
         while let Some(element) = elements.next_element()? {
-            if list.len() == LENGTH_MAX {
+            if list.len() == T::LENGTH_MAX {
                 return Err(A::Error::custom(format_args!(
-                    "a list of more than {LENGTH_MAX} elements, which is more than podgate judges"
+                    "a list of more than {} elements, which is more than podgate judges",
+                    T::LENGTH_MAX
                 )));
             }
             list.push(element);
@@ -63,9 +76,12 @@ mod tests {
 
     #[test]
     fn a_list_has_an_end() {
-        let read = |length: usize| serde_json::from_str::<List<u8>>(&format!("[{}1]", "1,".repeat(length - 1)));
-        assert_eq!(read(LENGTH_MAX).map(|list| list.0.len()).ok(), Some(LENGTH_MAX));
-        let error = read(LENGTH_MAX + 1).map(|list| list.0.len()).map_err(|error| error.to_string());
+        let length = |length: usize| {
+            let json = format!("[{}\"a\"]", "\"a\",".repeat(length - 1));
+            serde_json::from_str::<List<Text>>(&json).map(|list| list.0.len()).map_err(|error| error.to_string())
+        };
+        assert_eq!(length(LISTED_MAX), Ok(LISTED_MAX));
+        let error = length(LISTED_MAX + 1);
         assert!(error.is_err_and(|error| error.starts_with("a list of more than 10000 elements")));
     }
 }

@@ -25,10 +25,17 @@ use list::List;
 pub use text::Text;
 pub use text_map::TextMap;
 
+/// The most elements that a list may have where nothing else is said: more than any list of a pod
+/// that kube-apiserver can store, which is 1.5 MiB at most.
+const LISTED_MAX: usize = 10_000;
+
 /// A JSON object of which podgate reads some members.
 pub trait Members<'de>: Default {
     /// What the object is, as an error message calls it: `a Pod`.
     const EXPECTED: &'static str;
+
+    /// The most of these objects that one list may have.
+    const LISTED_MAX: usize = LISTED_MAX;
 
     /// Reads the value of `key`, or answers `false` without touching it when podgate has no
     /// use for that key.
@@ -112,7 +119,7 @@ pub fn optional_object<'de, T: Members<'de>, A: MapAccess<'de>>(map: &mut A) -> 
 /// an empty one.
 ///
 /// # Errors
-/// Another type than a list, an element that is no such object, or more than 10,000 of them.
+/// Another type than a list, an element that is no such object, or more than [`Members::LISTED_MAX`] of them.
 pub fn object_list<'de, T: Members<'de>, A: MapAccess<'de>>(map: &mut A) -> Result<Vec<T>, A::Error> {
     let List(list) = map.next_value::<Option<List<Object<T>>>>()?.unwrap_or_default();
     Ok(list.into_iter().map(|Object(value)| value).collect())
@@ -127,11 +134,11 @@ pub fn text_list<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Vec<Text<'de>>, 
     Ok(list)
 }
 
-/// Reads the value of a key that holds a list, or `null`, without looking into its elements.
+/// Reads the value of a key that holds a list, or `null`, in a text that was read before, without
+/// looking into its elements.
 ///
 /// # Errors
-/// Another type than a list, or more than 10,000 elements.
+/// Another type than a list.
 pub fn raw_list<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Vec<&'de RawValue>, A::Error> {
-    let List(list) = map.next_value::<Option<_>>()?.unwrap_or_default();
-    Ok(list)
+    Ok(map.next_value::<Option<_>>()?.unwrap_or_default())
 }

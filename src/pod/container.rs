@@ -103,6 +103,8 @@ impl Container<'_> {
 
 impl<'de> Members<'de> for Container<'de> {
     const EXPECTED: &'static str = "a Container";
+    // Many times what a node can run, and a container is the largest of what lists hold.
+    const LISTED_MAX: usize = 1_000;
 
     fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
         match key {

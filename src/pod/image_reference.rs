@@ -11,6 +11,9 @@ const PATH_LENGTH_MAX: usize = 255;
 /// The most characters that a tag may have.
 const TAG_LENGTH_MAX: usize = 128;
 
+/// The most characters of a wrong part that an error repeats.
+const REPEATED_MAX: usize = 256;
+
 /// The registry of an image that names none, as it is called and as it was once called.
 const DEFAULT_DOMAIN: &str = "docker.io";
 const FORMER_DEFAULT_DOMAIN: &str = "index.docker.io";
@@ -55,10 +58,10 @@ impl<'a> ImageReference<'a> {
         };
         check_repository(repository)?;
         if let Some(tag) = tag.filter(|tag| !is_tag(tag)) {
-            return Err(InvalidReference::Tag { found: tag.to_owned() });
+            return Err(InvalidReference::Tag { found: beginning(tag) });
         }
         if let Some(digest) = digest.filter(|digest| !is_digest(digest)) {
-            return Err(InvalidReference::Digest { found: digest.to_owned() });
+            return Err(InvalidReference::Digest { found: beginning(digest) });
         }
         Ok(Self { repository, tag, digest })
     }
@@ -187,7 +190,7 @@ pub enum InvalidReference {
     /// The part before tag and digest.
     #[error("{found:?} is no repository name: lower-case letters, digits, and single . _ - between them")]
     Repository {
-        /// The repository as written.
+        /// The repository as written, or its beginning.
         found: String,
     },
     /// A repository of more than 255 characters.
@@ -196,19 +199,19 @@ pub enum InvalidReference {
     /// The part after the colon.
     #[error("{found:?} is no tag: at most {TAG_LENGTH_MAX} letters, digits, _ . -")]
     Tag {
-        /// The tag as written.
+        /// The tag as written, or its beginning.
         found: String,
     },
     /// The part after the at sign.
     #[error("{found:?} is no digest: sha256: and 64 lower-case hexadecimal digits")]
     Digest {
-        /// The digest as written.
+        /// The digest as written, or its beginning.
         found: String,
     },
 }
 
 fn check_repository(repository: &str) -> Result<(), InvalidReference> {
-    let invalid = || InvalidReference::Repository { found: repository.to_owned() };
+    let invalid = || InvalidReference::Repository { found: beginning(repository) };
     let path = match repository.split_once('/') {
         // A first element that is written as a host is one, and may have upper case and a port.
         Some((domain, path)) if is_domain(domain) => path,
@@ -231,6 +234,14 @@ fn path_length(repository: &str) -> usize {
         Some((DEFAULT_DOMAIN | FORMER_DEFAULT_DOMAIN, path)) if !path.contains('/') => official + path.len(),
         Some((domain, path)) if names_registry(domain) && is_domain(domain) => path.len(),
         Some(_) => repository.len(),
+    }
+}
+
+/// As much of a wrong part as an error repeats.
+fn beginning(part: &str) -> String {
+    match part.char_indices().nth(REPEATED_MAX) {
+        Some((end, _)) => format!("{}…", &part[..end]),
+        None => part.to_owned(),
     }
 }
 

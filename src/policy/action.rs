@@ -5,7 +5,9 @@ use std::fmt;
 use serde::Deserialize;
 
 /// What is done about a violation, from least to most.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, serde::Serialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
     /// The policy does not run.
@@ -39,7 +41,7 @@ impl fmt::Display for Action {
 
 /// What is done about a workload whose template violates a policy; never more than the policy's
 /// own action.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Workloads {
     /// Refused.

@@ -37,6 +37,13 @@ pub enum Advice {
         /// Why it was there.
         reason: Option<String>,
     },
+    /// An exclusion that matches every namespace.
+    EveryNamespace {
+        /// The list that it is in, such as `exclude.namespaces`.
+        list: String,
+        /// The glob.
+        name: String,
+    },
     /// An exclusion that matches a user or a group behind nearly every pod.
     TooBroad {
         /// The list that it is in, such as `exclude.users`.
@@ -63,6 +70,10 @@ impl fmt::Display for Advice {
                 }
                 formatter.write_str(" and no longer does: remove it, or give it a later day")
             }
+            Self::EveryNamespace { list, name } => write!(
+                formatter,
+                "{list}: {name:?} matches every namespace, so that nothing is left to judge: name those that you mean"
+            ),
             Self::TooBroad { list, name, matches } => write!(
                 formatter,
                 "{list}: {name:?} matches {matches}, behind which nearly every pod is created: it exempts nearly \
@@ -92,6 +103,10 @@ impl Policies {
                 let (list, name) = (list.clone(), name.to_owned());
                 if let Some(until) = term.until.filter(|_| term.has_expired(today)) {
                     advice.push(Advice::Expired { list, name, until, reason: term.reason.clone() });
+                    continue;
+                }
+                if list.ends_with(".namespaces") && name.bytes().all(|byte| byte == b'*') && !name.is_empty() {
+                    advice.push(Advice::EveryNamespace { list, name });
                     continue;
                 }
                 let alone = Exclusions::from_iter([&*name]);
@@ -223,6 +238,7 @@ mod tests {
             ("users", "system:serviceaccount:kube-system:job-controller"),
             ("users", "system:kube-controller-manager"),
             ("users", "*"),
+            ("namespaces", "*"),
             ("groups", "system:masters"),
             ("groups", "system:authenticated"),
             ("groups", "system:serviceaccounts*"),

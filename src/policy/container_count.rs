@@ -13,7 +13,7 @@ use super::{
 use crate::pod::{Container, PodSpec};
 
 /// The settings of `containerCount`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ContainerCount {
     /// What is done about it; `deny` by default.

@@ -25,7 +25,7 @@ pub struct Requester<'r> {
 }
 
 /// Whose requests no policy concerns.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Exclude {
     /// Namespaces; `[kube-system, kube-public, kube-node-lease]` by default.
@@ -47,7 +47,7 @@ impl Default for Exclude {
 }
 
 /// Whose requests one policy does not concern.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct PodExclude {
     /// Namespaces.
@@ -59,7 +59,7 @@ pub struct PodExclude {
 }
 
 /// Whose requests, and which containers, one policy does not concern.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ContainerExclude {
     /// Namespaces.

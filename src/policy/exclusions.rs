@@ -166,13 +166,17 @@ impl<'de> Deserialize<'de> for ImageEntry {
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct NamedWithTerm {
+pub(super) struct NamedWithTerm {
+    /// What is excluded.
     name: String,
+    /// Why.
     #[serde(default)]
     reason: Option<String>,
+    /// The last day on which it counts, in UTC, such as 2027-01-31.
     #[serde(default, deserialize_with = "date")]
+    #[schemars(with = "Option<super::schema::Day>")]
     until: Option<Date>,
 }
 

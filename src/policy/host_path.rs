@@ -18,7 +18,7 @@ use super::{
 use crate::pod::PodSpec;
 
 /// The settings of `hostPath`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct HostPath {
     /// What is done about it; `deny` by default.

@@ -13,7 +13,7 @@ use super::{
 use crate::pod::PodSpec;
 
 /// The settings of `hostPID`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct HostPid {
     /// What is done about it; `off` by default.

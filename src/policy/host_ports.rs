@@ -15,7 +15,7 @@ use super::{
 use crate::pod::PodSpec;
 
 /// The settings of `hostPorts`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct HostPorts {
     /// What is done about it; `off` by default.

@@ -22,7 +22,7 @@ use super::{
 use crate::pod::{ImageReference, PodSpec, RepositoryPrefix};
 
 /// The settings of `imageTag`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ImageTag {
     /// What is done about it; `deny` by default.

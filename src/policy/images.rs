@@ -32,13 +32,17 @@ pub struct Images {
     pub exclude: ContainerExclude,
 }
 
-#[derive(Debug, Default, Deserialize)]
+/// Where images come from, and in which version.
+#[derive(Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-struct Settings {
+pub(super) struct Settings {
+    /// Registries or beginnings of repositories, each with what comes in its place.
     #[serde(deserialize_with = "null_is_default")]
     mirrors: Mirrors,
+    /// Repositories, each with the tag or digest of its images that have neither, or a forbidden tag.
     #[serde(deserialize_with = "null_is_default")]
     pins: Pins,
+    /// Whose requests, and which containers, it does not concern.
     #[serde(deserialize_with = "null_is_default")]
     exclude: ContainerExclude,
 }

@@ -10,7 +10,7 @@ use super::{Context, PodLimit, PolicyName, Rule, Validation, Violation};
 use crate::pod::{PodSpec, ResourceName};
 
 /// The settings of `memory`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct Memory(pub PodLimit);
 

@@ -36,6 +36,7 @@ mod promises;
 mod resources;
 mod root_user;
 mod rule;
+mod schema;
 mod security_context;
 mod sidecars;
 pub(crate) mod suggestion;
@@ -75,12 +76,12 @@ pub use root_user::RootUser;
 pub use rule::Rule;
 pub use security_context::SecurityContext;
 pub use sidecars::{Candidate, InvalidSidecar, Prepared, SidecarFault, Sidecars};
-pub use violation::{Existing, Field, Found, Judgement, Quoted, Subject, Violation};
+pub use violation::{Existing, Field, Found, Judgement, Quoted, Shown, Subject, Violation};
 
 use crate::pod::PodSpec;
 
 /// Every policy with its settings; the default is the policy of an empty configuration file.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Policies {
     /// What `/mutate` sets.
@@ -100,7 +101,7 @@ pub struct Policies {
 }
 
 /// What `/mutate` sets on pods.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Mutations {
     /// `sidecars`.
@@ -129,7 +130,7 @@ impl Mutations {
 }
 
 /// What is not allowed in a pod.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Validations {
     /// `privileged`.

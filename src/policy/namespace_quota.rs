@@ -22,7 +22,7 @@ use super::{Patterns, Policies};
 const NEVER: [&str; 4] = ["kube-system", "kube-public", "kube-node-lease", "security-system"];
 
 /// How many pods, and where.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NamespaceQuota {
     /// The most pods that a namespace may have, those that have finished not counted.

@@ -19,10 +19,10 @@ use crate::pod::{Amount, Container, ContainerList, PodSpec, ResourceName};
 const NAMED_MAX: usize = 5;
 
 /// The settings of `cpu` and of `memory`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "Settings")]
 pub struct PodLimit {
-    /// What is done about it; `off` by default.
+    /// What is done about it; by default `deny` where there is a maximum, else `off`.
     pub action: Action,
     /// What is said of it, in place of podgate's own words.
     pub message: Option<Message>,
@@ -32,13 +32,17 @@ pub struct PodLimit {
     max: Option<PositiveQuantity>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Settings {
+    /// What is done about it; by default `deny` where there is a maximum, else `off`.
     action: Option<Action>,
+    /// What is said of it, in place of podgate's own words.
     message: Option<Message>,
+    /// Whose requests it does not concern.
     #[serde(deserialize_with = "null_is_default")]
     exclude: PodExclude,
+    /// The most that a pod may use; needed unless the policy is off.
     max: Option<PositiveQuantity>,
 }
 
@@ -52,7 +56,7 @@ impl TryFrom<Settings> for PodLimit {
 
     fn try_from(settings: Settings) -> Result<Self, MissingMax> {
         let Settings { action, message, exclude, max } = settings;
-        let action = action.unwrap_or(Action::Off);
+        let action = action.unwrap_or(if max.is_some() { Action::Deny } else { Action::Off });
         if action != Action::Off && max.is_none() {
             return Err(MissingMax);
         }

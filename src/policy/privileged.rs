@@ -17,7 +17,7 @@ const PRIVILEGED: &str = "securityContext.privileged";
 const HOST_PROCESS: &str = "securityContext.windowsOptions.hostProcess";
 
 /// The settings of `privileged`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Privileged {
     /// What is done about it; `deny` by default.

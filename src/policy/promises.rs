@@ -15,7 +15,7 @@ use super::{
 use crate::pod::{PodSpec, Quantity, ResourceName};
 
 /// The settings of `promises`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Promises {
     /// What is done about it; `warn` by default.

@@ -20,10 +20,12 @@ use crate::patch::{Patch, Pointer, Value, add_members};
 use crate::pod::{Container, ContainerList, PodSpec, Quantity, ResourceName, ResourceRequirements};
 
 /// The limits and requests to fill in.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Resources {
+    /// The limits to fill in.
     limits: Limits,
+    /// The requests to fill in.
     #[serde(deserialize_with = "null_is_default")]
     requests: Requests,
     /// Whose requests, and which containers, it does not concern.
@@ -31,10 +33,12 @@ pub struct Resources {
     pub exclude: ContainerExclude,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Limits {
+    /// The cpu limit; `"1"` by default, and null fills in none.
     cpu: Option<PositiveQuantity>,
+    /// The memory limit; `1Gi` by default, and null fills in none.
     memory: Option<PositiveQuantity>,
 }
 
@@ -44,10 +48,12 @@ impl Default for Limits {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Requests {
+    /// The cpu request; none by default, and at most the limit.
     cpu: Option<PositiveQuantity>,
+    /// The memory request; none by default, and at most the limit.
     memory: Option<PositiveQuantity>,
 }
 

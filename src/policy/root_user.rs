@@ -20,7 +20,7 @@ const RUN_AS_USER_NAME: &str = "securityContext.windowsOptions.runAsUserName";
 const ADDED_CAPABILITIES: &str = "securityContext.capabilities.add";
 
 /// The settings of `rootUser`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RootUser {
     /// What is done about it; `deny` by default.

@@ -13,7 +13,7 @@ use crate::patch::{Patch, Pointer, Value, add_members};
 use crate::pod::{Container, ContainerList, PodSpec};
 
 /// What is set on each container.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct SecurityContext {
     /// `false`, the default, sets it on each container; `true` leaves containers as they are.

@@ -226,7 +226,7 @@ impl fmt::Display for Quoted<'_> {
 }
 
 /// The same without the quotes.
-struct Shown<'a>(&'a str);
+pub struct Shown<'a>(pub &'a str);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

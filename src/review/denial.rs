@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::policy::Judgement;
+use crate::policy::{Judgement, Shown};
 
 /// The most violations that one message lists.
 const LISTED_MAX: usize = 100;
@@ -56,7 +56,7 @@ impl Denial {
         let Described { kind, resource, namespace, name, root } = described;
         let policies: BTreeSet<&str> = judgements.iter().map(|judgement| judgement.violation.policy.as_str()).collect();
         let noun = if policies.len() == 1 { "policy" } else { "policies" };
-        let mut message = format!("{kind} {namespace}/{name} breaks {} {noun}", policies.len());
+        let mut message = format!("{kind} {}/{} breaks {} {noun}", Shown(&namespace), Shown(&name), policies.len());
         let mut causes = Vec::new();
         for judgement in judgements.iter().take(LISTED_MAX) {
             let line = judgement.line(root);

@@ -13,10 +13,11 @@ use tokio_rustls::server::TlsStream;
 use tracing::{debug, warn};
 
 use super::activity::{Activity, Order, Overdue, Protocol};
+use super::clients::ClientNames;
 use super::connection::{self, End};
 use super::limits::Limits;
 use super::pool::{Pool, Seat};
-use super::{Shared, tls};
+use super::{Pools, Shared, tls};
 
 /// How long the accept loop rests after an error that is not the client's.
 const REST: Duration = Duration::from_millis(20);
@@ -39,9 +40,17 @@ pub(super) struct Port {
 pub(super) struct Tls {
     pub(super) acceptor: TlsAcceptor,
     pub(super) handshakes: Arc<Pool>,
+    /// What they become where the client chooses HTTP/2; else they go to the port's connections.
+    pub(super) http2: Arc<Pool>,
 }
 
 impl Port {
+    /// All that is open on it.
+    pub(super) fn pools(&self) -> Pools {
+        let of_tls = self.tls.iter().flat_map(|tls| [&tls.handshakes, &tls.http2]);
+        Pools(of_tls.chain([&self.connections]).map(Arc::clone).collect())
+    }
+
     /// Accepts connections until `stop`, and then those that were made before it.
     pub(super) async fn accept(self: Arc<Self>, listener: TcpListener, stop: impl Future<Output = ()>) {
         let mut stop = std::pin::pin!(stop);
@@ -91,16 +100,16 @@ impl Port {
         }
         if let Some(tls) = &self.tls {
             let seat = tls.handshakes.admit(Protocol::Handshake);
-            let acceptor = tls.acceptor.clone();
+            let (acceptor, http2) = (tls.acceptor.clone(), Arc::clone(&tls.http2));
             tokio::spawn(async move {
                 match shake_hands(acceptor, stream, seat.activity(), &self.shared.limits).await {
-                    Ok(stream) => self.serve_encrypted(stream, seat).await,
+                    Ok(stream) => self.serve_encrypted(stream, seat, &http2).await,
                     Err(failure) => self.count(&failure),
                 }
             });
         } else {
             let seat = self.connections.admit(Protocol::Http1);
-            tokio::spawn(async move { self.serve(stream, seat).await });
+            tokio::spawn(async move { self.serve(stream, None, seat).await });
         }
     }
 
@@ -112,19 +121,21 @@ impl Port {
         }
     }
 
-    async fn serve_encrypted(&self, stream: TlsStream<TcpStream>, handshake: Seat) {
-        let is_http2 = stream.get_ref().1.alpn_protocol() == Some(tls::HTTP2);
-        let seat = self.connections.admit(if is_http2 { Protocol::Http2 } else { Protocol::Http1 });
+    async fn serve_encrypted(&self, stream: TlsStream<TcpStream>, handshake: Seat, http2: &Arc<Pool>) {
+        let session = stream.get_ref().1;
+        let is_http2 = session.alpn_protocol() == Some(tls::HTTP2);
+        let client = ClientNames::of(session.peer_certificates());
+        let seat = if is_http2 { http2.admit(Protocol::Http2) } else { self.connections.admit(Protocol::Http1) };
         drop(handshake);
-        self.serve(stream, seat).await;
+        self.serve(stream, client, seat).await;
     }
 
-    async fn serve<S>(&self, stream: S, seat: Seat)
+    async fn serve<S>(&self, stream: S, client: Option<ClientNames>, seat: Seat)
     where
         S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
     {
         let activity = Arc::clone(seat.activity());
-        let end = connection::serve(stream, activity, self.router.clone(), &self.shared.limits).await;
+        let end = connection::serve(stream, client, activity, self.router.clone(), &self.shared.limits).await;
         match end {
             End::Closed => {}
             End::Failed(error) => debug!(port = self.name, %error, "the connection failed"),
@@ -180,7 +191,7 @@ async fn shake_hands(
     limits: &Limits,
 ) -> Result<TlsStream<TcpStream>, HandshakeFailure> {
     tokio::select! {
-        result = timeout(limits.handshake, acceptor.accept(stream)) => match result {
+        result = timeout(limits.handshake, acceptor.accept_with(stream, tls::limit_buffers)) => match result {
             Ok(Ok(stream)) => Ok(stream),
             // rustls' own errors come as invalid data.
             Ok(Err(error)) if error.kind() == io::ErrorKind::InvalidData => Err(HandshakeFailure::Tls(error)),

@@ -5,18 +5,17 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Body;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use super::limits::Limits;
 use super::refusal::Refusal;
 
-/// The most that is set aside for a body before it has arrived. What a client merely announces
-/// costs nothing.
-const SET_ASIDE: usize = 256 << 10;
+/// The least room that is made for a body that comes in pieces.
+const ROOM_MIN: usize = 512;
 
 /// The bytes that bodies may take, shared by all requests: one permit a byte. They are taken as
-/// they arrive: were they taken when announced, clients that announce and never send would use up
+/// bodies arrive: were they taken when announced, clients that announce and never send would use up
 /// everything.
 #[derive(Debug, Clone)]
 pub(super) struct Budget(Arc<Semaphore>);
@@ -29,13 +28,35 @@ impl Budget {
     /// An answer, which counts until the last of it has left for the client: some answers are
     /// many times as long as their question, and some clients never take them.
     pub(super) fn hold(&self, answer: Vec<u8>) -> Result<Bytes, Refusal> {
-        let share = self.take(answer.len())?;
+        let share = self.take(answer.capacity())?;
         Ok(Bytes::from_owner(Held { answer, _share: share }))
     }
 
     fn take(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Refusal> {
         let bytes = u32::try_from(bytes).map_err(|_| Refusal::Busy)?;
         Arc::clone(&self.0).try_acquire_many_owned(bytes).map_err(|_| Refusal::Busy)
+    }
+}
+
+/// Whose turn it is to have a large review evaluated: one at a time, for that takes many times the
+/// memory of the body, and milliseconds of a worker thread that small reviews should not wait for.
+#[derive(Debug, Clone)]
+pub(super) struct Turns {
+    large: usize,
+    turn: Arc<Semaphore>,
+}
+
+impl Turns {
+    /// Turns for bodies of `large` bytes or more.
+    pub(super) fn new(large: usize) -> Self {
+        Self { large, turn: Arc::new(Semaphore::new(1)) }
+    }
+
+    /// Waits until a body of so many bytes may be evaluated; nobody else with a large one may before
+    /// the turn is dropped.
+    pub(super) async fn wait(&self, bytes: usize) -> Option<SemaphorePermit<'_>> {
+        // It is never closed.
+        if bytes < self.large { None } else { self.turn.acquire().await.ok() }
     }
 }
 
@@ -53,25 +74,17 @@ impl AsRef<[u8]> for Held {
 }
 
 /// A body in memory, with its share of the budget.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Received {
-    bytes: Gathered,
+    /// Most bodies arrive in one piece, which is used as it is.
+    whole: Bytes,
+    gathered: Vec<u8>,
     share: Option<OwnedSemaphorePermit>,
-}
-
-/// Most bodies arrive in one piece, which is used as it is.
-#[derive(Debug)]
-enum Gathered {
-    One(Bytes),
-    Many(Vec<u8>),
 }
 
 impl AsRef<[u8]> for Received {
     fn as_ref(&self) -> &[u8] {
-        match &self.bytes {
-            Gathered::One(bytes) => bytes,
-            Gathered::Many(bytes) => bytes,
-        }
+        if self.gathered.is_empty() { &self.whole } else { &self.gathered }
     }
 }
 
@@ -97,7 +110,7 @@ async fn gather<B>(body: &mut B, announced: usize, limit: usize, budget: &Budget
 where
     B: Body<Data = Bytes, Error = axum::Error> + Unpin,
 {
-    let mut received = Received { bytes: Gathered::One(Bytes::new()), share: None };
+    let mut received = Received::default();
     while let Some(frame) = body.frame().await {
         // What is not data is a trailer, which podgate has no use for.
         if let Ok(piece) = frame.map_err(Refusal::Broken)?.into_data() {
@@ -113,20 +126,29 @@ impl Received {
         if piece.len() > limit - so_far {
             return Err(Refusal::TooLarge { limit });
         }
-        let share = budget.take(piece.len())?;
-        match &mut self.share {
-            Some(all) => all.merge(share),
-            none => *none = Some(share),
+        if so_far == 0 && piece.len() == announced {
+            self.share = Some(budget.take(piece.len())?);
+            self.whole = piece;
+            return Ok(());
         }
-        match &mut self.bytes {
-            Gathered::One(first) if first.is_empty() => *first = piece,
-            Gathered::One(first) => {
-                let mut bytes = Vec::with_capacity(announced.min(SET_ASIDE).max(so_far + piece.len()));
-                bytes.extend_from_slice(first);
-                bytes.extend_from_slice(&piece);
-                self.bytes = Gathered::Many(bytes);
+        self.make_room(so_far + piece.len(), announced, budget)?;
+        self.gathered.extend_from_slice(&std::mem::take(&mut self.whole));
+        self.gathered.extend_from_slice(&piece);
+        Ok(())
+    }
+
+    /// Makes room for `length` bytes in all, and for at least twice what there was, but not for more
+    /// than was announced. Room counts, filled or not: it may be memory that was used before.
+    fn make_room(&mut self, length: usize, announced: usize, budget: &Budget) -> Result<(), Refusal> {
+        let room = self.gathered.capacity();
+        if room < length {
+            let enough = (2 * room).max(ROOM_MIN).min(announced).max(length);
+            let share = budget.take(enough - room)?;
+            match &mut self.share {
+                Some(all) => all.merge(share),
+                none => *none = Some(share),
             }
-            Gathered::Many(bytes) => bytes.extend_from_slice(&piece),
+            self.gathered.reserve_exact(enough - self.gathered.len());
         }
         Ok(())
     }
@@ -147,4 +169,26 @@ where
     };
     // Either everything has been read or the client has had its time.
     let _ = timeout(limits.discard, all).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn large_bodies_take_turns_and_small_ones_need_none() {
+        let turns = Turns::new(10);
+        let first = turns.wait(10).await;
+        assert!(first.is_some());
+        assert!(turns.wait(9).now_or_never().is_some());
+        let mut vanishes = Box::pin(turns.wait(10));
+        let mut next = Box::pin(turns.wait(10));
+        assert!(vanishes.as_mut().now_or_never().is_none());
+        assert!(next.as_mut().now_or_never().is_none());
+        drop(vanishes);
+        drop(first);
+        assert!(next.now_or_never().flatten().is_some(), "who has gone keeps no place");
+    }
 }

@@ -20,6 +20,7 @@ use tokio::time::{Instant, sleep_until};
 use tower::Service as _;
 
 use super::activity::{Activity, Exchange, Order, Overdue, Protocol};
+use super::clients::ClientNames;
 use super::limits::Limits;
 use super::stream::Watched;
 
@@ -36,15 +37,27 @@ pub(super) enum End {
     GaveUp,
 }
 
-/// Serves HTTP on `stream` until either side is done with it.
-pub(super) async fn serve<S>(stream: S, activity: Arc<Activity>, router: Router, limits: &Limits) -> End
+/// Serves HTTP on `stream` until either side is done with it. Each request carries the names that its
+/// `client` has proved.
+pub(super) async fn serve<S>(
+    stream: S,
+    client: Option<ClientNames>,
+    activity: Arc<Activity>,
+    router: Router,
+    limits: &Limits,
+) -> End
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let stream = TokioIo::new(Watched::new(stream, Arc::clone(&activity)));
     let service = {
         let activity = Arc::clone(&activity);
-        service_fn(move |request| answer(request, activity.begin(), Arc::clone(&activity), router.clone()))
+        service_fn(move |mut request: Request<Incoming>| {
+            if let Some(client) = &client {
+                request.extensions_mut().insert(client.clone());
+            }
+            answer(request, activity.begin(), Arc::clone(&activity), router.clone())
+        })
     };
     match activity.protocol() {
         Protocol::Http2 => watch(http2().serve_connection(stream, service), &activity, limits).await,
@@ -72,18 +85,21 @@ async fn answer(
 fn http1() -> http1::Builder {
     let mut builder = http1::Builder::new();
     // Its timeout for heads also closes idle connections; [`Activity`] tells the two apart.
-    builder.header_read_timeout(None).max_header_size(16 << 10).max_buf_size(64 << 10);
+    // More than a TLS record (RFC 8446, section 5.1) is never there to be read at once.
+    builder.header_read_timeout(None).max_header_size(16 << 10).max_buf_size(16 << 10);
     builder
 }
 
+/// HTTP/2 within 1 MiB a connection. Against resets without end, frames without content and headers
+/// that go on and on, hyper and h2 have limits of their own.
 fn http2() -> http2::Builder<TokioExecutor> {
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder
-        .max_concurrent_streams(250)
-        .max_header_list_size(16 << 10)
-        .initial_stream_window_size(256 << 10)
-        .initial_connection_window_size(1 << 20)
-        .max_send_buf_size(64 << 10);
+        .max_concurrent_streams(64)
+        .max_header_list_size(8 << 10)
+        .initial_stream_window_size(64 << 10)
+        .initial_connection_window_size(256 << 10)
+        .max_send_buf_size(16 << 10);
     builder
 }
 

@@ -24,8 +24,11 @@ pub struct Limits {
     pub discard: Duration,
     /// After the listeners have closed: how long requests in flight may take to finish.
     pub drain: Duration,
-    /// Connections to the webhooks, with their handshake done.
+    /// HTTP/1.1 connections to the webhooks, with their handshake done.
     pub connections: usize,
+    /// HTTP/2 connections, beside those: each may carry many requests. kube-apiserver makes them only
+    /// where a webhook is registered by a url on its own host, and then one for all requests.
+    pub http2_connections: usize,
     /// TLS handshakes going on at the same time.
     pub handshakes: usize,
     /// Connections to the admin listener.
@@ -34,6 +37,8 @@ pub struct Limits {
     pub body_bytes: usize,
     /// Bytes of all the bodies in memory, those of requests and those of answers.
     pub bodies_bytes: usize,
+    /// Bytes of a body from which on it is large: of those, only one is evaluated at a time.
+    pub large_body_bytes: usize,
     /// Bytes of a refused request that are read and thrown away.
     pub discard_bytes: usize,
 }
@@ -48,19 +53,56 @@ impl Default for Limits {
             idle: Duration::from_secs(120),
             discard: Duration::from_secs(1),
             drain: Duration::from_secs(10),
-            connections: 1024,
-            handshakes: 256,
+            connections: 768,
+            http2_connections: 8,
+            handshakes: 128,
             admin_connections: 64,
             body_bytes: 8 * MIB,
-            bodies_bytes: 96 * MIB,
+            bodies_bytes: 48 * MIB,
+            large_body_bytes: 64 << 10,
             discard_bytes: 64 * MIB,
         }
     }
 }
 
+/// What podgate takes with nobody connected: its code, its runtime, the allocator's own.
+const BASE_BYTES: usize = 32 * MIB;
+/// What an HTTP/1.1 connection takes beside its bodies: a TLS record each way, what is read ahead of
+/// a head, what waits to be encrypted, and its task.
+const CONNECTION_BYTES: usize = 64 << 10;
+/// What an HTTP/2 connection takes: its flow-control window, its streams and their heads, its answers' heads.
+const HTTP2_CONNECTION_BYTES: usize = MIB;
+/// What a handshake takes: the largest message that TLS reads (RFC 8446, section 4), and its keys.
+const HANDSHAKE_BYTES: usize = 80 << 10;
+
+/// How many times its size the largest body takes while it is evaluated, beside itself: its keys.
+const EVALUATION_FACTOR: usize = 4;
+
 impl Limits {
+    /// The most bytes of memory that the server takes, as the README explains.
+    #[must_use]
+    pub fn memory_max(&self) -> usize {
+        BASE_BYTES
+            + self.connections * CONNECTION_BYTES
+            + self.admin_connections * CONNECTION_BYTES
+            + self.http2_connections * HTTP2_CONNECTION_BYTES
+            + self.handshakes * HANDSHAKE_BYTES
+            + self.bodies_bytes
+            + EVALUATION_FACTOR * self.body_bytes
+    }
+
     /// How long a request in flight may go without an end: its body, and its answer.
     pub(super) fn exchange(&self) -> Duration {
         self.body + self.discard + self.write
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_leave_room_in_the_deployments_limit() {
+        assert!(Limits::default().memory_max() < 200 * MIB, "{}", Limits::default().memory_max());
     }
 }

@@ -9,6 +9,7 @@ mod accept;
 mod activity;
 mod admin;
 mod body;
+mod clients;
 mod connection;
 mod health;
 mod limits;
@@ -27,7 +28,7 @@ use axum::extract::Request;
 use axum::response::Response;
 use hyper::header::EXPECT;
 use thiserror::Error;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use tokio_rustls::TlsAcceptor;
@@ -35,7 +36,9 @@ use tracing::{info, warn};
 
 use self::accept::{EVICTED, HANDSHAKE_FAILURES, Port, Tls};
 use self::activity::{GOODBYE, Order};
-use self::body::Budget;
+use self::body::{Budget, Turns};
+pub use self::clients::ClientAuthentication;
+use self::clients::{Allowed, Trusted};
 use self::health::Health;
 pub use self::limits::Limits;
 use self::pool::Pool;
@@ -43,7 +46,7 @@ use self::refusal::Refusal;
 pub use self::routes::Admit;
 use self::routes::Webhooks;
 use self::tls::Shown;
-use crate::certs::ServerCertificate;
+use crate::certs::{ClientAuthority, ServerCertificate};
 use crate::cluster::{Operation, QuotaCounts};
 use crate::metrics::{ConnectionMetrics, Metrics, ReloadedFile};
 
@@ -62,6 +65,8 @@ pub struct Settings {
     /// How long a server that was told to stop still accepts connections: as long as the cluster
     /// may take to send them elsewhere.
     pub drain_delay: Duration,
+    /// What clients have to prove before they get a review answered; nothing without it.
+    pub clients: Option<ClientAuthentication>,
     /// What clients may have.
     pub limits: Limits,
 }
@@ -122,6 +127,7 @@ pub struct Server {
 #[derive(Clone)]
 pub struct Control {
     shown: Arc<Shown>,
+    trusted: Option<Arc<Trusted>>,
     shared: Arc<Shared>,
 }
 
@@ -131,6 +137,14 @@ impl Control {
         self.shown.replace(certificate);
         self.shared.health.certificate_expires(certificate.expires());
         self.shared.metrics.certificate_expires(certificate.expires());
+    }
+
+    /// Checks the certificates of new connections against another authority, where the server asks for
+    /// them. Connections that are open keep what they have proved, until they end.
+    pub fn replace_client_authority(&self, authority: ClientAuthority) {
+        if let Some(trusted) = &self.trusted {
+            trusted.replace(authority);
+        }
     }
 
     /// Says why there is no certificate yet, to those who ask whether the server is ready.
@@ -171,13 +185,18 @@ impl Server {
     /// # Errors
     ///
     /// Where an address cannot be had, or TLS not be set up.
+    #[expect(clippy::unused_async, reason = "a listener belongs to a runtime, inside which this has to be called")]
     pub async fn bind(
         settings: Settings,
         certificate: Option<&ServerCertificate>,
         admit: Arc<Admit>,
     ) -> Result<Self, BindError> {
         let shown = Arc::new(Shown::new(certificate));
-        let tls = tls::configure(Arc::clone(&shown), settings.http1_only)?;
+        let (trusted, allowed) = match settings.clients {
+            Some(clients) => (Some(Arc::new(Trusted::new(clients.authority))), Allowed::Named(clients.names.into())),
+            None => (None, Allowed::Anyone),
+        };
+        let tls = tls::configure(Arc::clone(&shown), trusted.clone(), settings.http1_only)?;
         let expires = certificate.map(ServerCertificate::expires);
         let health = Health::new(expires);
         let shared = Arc::new(Shared { health, metrics: Metrics::new(), limits: settings.limits });
@@ -185,12 +204,12 @@ impl Server {
         if let Some(expires) = expires {
             shared.metrics.certificate_expires(expires);
         }
-        let webhooks = webhooks_port(&shared, tls, admit);
+        let webhooks = webhooks_port(&shared, tls, allowed, admit);
         let admin = admin_port(&shared);
         Ok(Self {
-            webhooks: Listening::bind(webhooks, settings.addr, "--addr").await?,
-            admin: Listening::bind(admin, settings.admin_addr, "--admin-addr").await?,
-            control: Control { shown, shared },
+            webhooks: Listening::bind(webhooks, settings.addr, "--addr")?,
+            admin: Listening::bind(admin, settings.admin_addr, "--admin-addr")?,
+            control: Control { shown, trusted, shared },
             drain_delay: settings.drain_delay,
         })
     }
@@ -217,10 +236,7 @@ impl Server {
     /// answered. Ends at the latest after the drain delay, [`Limits::drain`] and a second.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Self { webhooks, admin, control: Control { shared, .. }, drain_delay } = self;
-        let pools = Pools {
-            handshakes: webhooks.port.tls.as_ref().map(|tls| Arc::clone(&tls.handshakes)),
-            connections: Arc::clone(&webhooks.port.connections),
-        };
+        let pools = webhooks.port.pools();
         let admin_connections = Arc::clone(&admin.port.connections);
         let (stop, stopped) = watch::channel(());
         let admin_loop = tokio::spawn(admin.accept(stopped.clone()));
@@ -252,10 +268,22 @@ impl Server {
     }
 }
 
+/// How many connections may wait to be accepted: more than come at once when all the API servers of a
+/// cluster reconnect. The system may allow fewer (`net.core.somaxconn`).
+const BACKLOG: u32 = 4096;
+
+fn listen(addr: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if addr.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // A port that was in use a moment ago is free for a server that comes back.
+    socket.set_reuseaddr(true)?;
+    socket.bind(addr)?;
+    socket.listen(BACKLOG)
+}
+
 impl Listening {
-    async fn bind(port: Port, addr: SocketAddr, flag: &'static str) -> Result<Self, BindError> {
+    fn bind(port: Port, addr: SocketAddr, flag: &'static str) -> Result<Self, BindError> {
         let failed = |error| BindError::Listen { addr, flag, error };
-        let listener = TcpListener::bind(addr).await.map_err(failed)?;
+        let listener = listen(addr).map_err(failed)?;
         let addr = listener.local_addr().map_err(failed)?;
         Ok(Self { port: Arc::new(port), listener, addr })
     }
@@ -267,17 +295,20 @@ impl Listening {
     }
 }
 
-fn webhooks_port(shared: &Arc<Shared>, tls: rustls::ServerConfig, admit: Arc<Admit>) -> Port {
+fn webhooks_port(shared: &Arc<Shared>, tls: rustls::ServerConfig, allowed: Allowed, admit: Arc<Admit>) -> Port {
     let Shared { metrics, limits, .. } = shared.as_ref();
     let handshakes = Pool::new(limits.handshakes, metrics.handshakes(), metrics.handshake_failures(EVICTED));
     let ConnectionMetrics { open, accepted, evicted } = metrics.connections("webhooks");
+    let http2 = Pool::new(limits.http2_connections, open.clone(), evicted.clone());
     Port {
         name: "webhooks",
-        tls: Some(Tls { acceptor: TlsAcceptor::from(Arc::new(tls)), handshakes }),
+        tls: Some(Tls { acceptor: TlsAcceptor::from(Arc::new(tls)), handshakes, http2 }),
         connections: Pool::new(limits.connections, open, evicted),
         router: routes::router(Webhooks {
             admit,
+            allowed,
             budget: Budget::new(limits.bodies_bytes),
+            turns: Turns::new(limits.large_body_bytes),
             shared: Arc::clone(shared),
         }),
         accepted,
@@ -297,28 +328,21 @@ fn admin_port(shared: &Arc<Shared>) -> Port {
     }
 }
 
-/// The connections to the webhooks, in handshake and after it.
-struct Pools {
-    handshakes: Option<Arc<Pool>>,
-    connections: Arc<Pool>,
-}
+/// The connections to the webhooks, in handshake and after it. Handshakes come first: what leaves
+/// them is in another pool before that is looked at.
+struct Pools(Vec<Arc<Pool>>);
 
 impl Pools {
-    fn all(&self) -> impl Iterator<Item = &Arc<Pool>> {
-        // Handshakes first: what leaves them is in the other before it is looked at.
-        self.handshakes.iter().chain([&self.connections])
-    }
-
     fn order(&self, order: Order) {
-        self.all().for_each(|pool| pool.order(order));
+        self.0.iter().for_each(|pool| pool.order(order));
     }
 
     fn is_busy(&self) -> bool {
-        self.all().any(|pool| pool.is_busy())
+        self.0.iter().any(|pool| pool.is_busy())
     }
 
     fn is_empty(&self) -> bool {
-        self.all().all(|pool| pool.is_empty())
+        self.0.iter().all(|pool| pool.is_empty())
     }
 }
 

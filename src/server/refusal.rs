@@ -19,6 +19,17 @@ pub(super) enum Refusal {
     NotFound { path: String, instead: &'static str },
     #[error("{method} is not allowed on {path}: send {allowed}")]
     Method { method: Method, path: String, allowed: &'static str },
+    #[error(
+        "the client showed no certificate, and this server answers those with one of its --client-ca alone: in \
+         kube-apiserver's --admission-control-config-file, give the webhook plugins a kubeConfigFile with \
+         client-certificate and client-key for this server"
+    )]
+    NoClientCertificate,
+    #[error(
+        "the client's certificate is for {found}, and allowed are {allowed}: have kube-apiserver show one of these, \
+         or name the other with this server's --client-name"
+    )]
+    ClientName { found: String, allowed: String },
     #[error("the request has no Content-Type: send an AdmissionReview as application/json")]
     NoContentType,
     #[error("the Content-Type is {found:?}: send an AdmissionReview as application/json")]
@@ -55,8 +66,17 @@ struct Empty {}
 
 impl Refusal {
     /// The names of those that metrics count.
-    pub(super) const COUNTED: [&'static str; 8] =
-        ["not_found", "method", "content_type", "content_encoding", "too_large", "timeout", "busy", "broken"];
+    pub(super) const COUNTED: [&'static str; 9] = [
+        "not_found",
+        "method",
+        "unauthenticated",
+        "content_type",
+        "content_encoding",
+        "too_large",
+        "timeout",
+        "busy",
+        "broken",
+    ];
 
     /// Nothing is served under `path`.
     pub(super) fn not_found(path: &str, instead: &'static str) -> Self {
@@ -73,6 +93,7 @@ impl Refusal {
         match self {
             Self::NotFound { .. } => "not_found",
             Self::Method { .. } => "method",
+            Self::NoClientCertificate | Self::ClientName { .. } => "unauthenticated",
             Self::NoContentType | Self::ContentType { .. } => "content_type",
             Self::ContentEncoding { .. } => "content_encoding",
             Self::TooLarge { .. } => "too_large",
@@ -88,6 +109,7 @@ impl Refusal {
         match self {
             Self::NotFound { .. } => (StatusCode::NOT_FOUND, "NotFound"),
             Self::Method { .. } => (StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed"),
+            Self::NoClientCertificate | Self::ClientName { .. } => (StatusCode::FORBIDDEN, "Forbidden"),
             Self::NoContentType | Self::ContentType { .. } | Self::ContentEncoding { .. } => {
                 (StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType")
             }
@@ -176,6 +198,8 @@ mod tests {
         let refusals = [
             Refusal::NotFound { path: path(), instead: "" },
             Refusal::Method { method: Method::GET, path: path(), allowed: "" },
+            Refusal::NoClientCertificate,
+            Refusal::ClientName { found: found(), allowed: String::new() },
             Refusal::NoContentType,
             Refusal::ContentType { found: found() },
             Refusal::ContentEncoding { found: found() },

@@ -11,7 +11,8 @@ use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 use tokio::time::Instant;
 use tracing::{debug, info};
 
-use super::body::{self, Budget};
+use super::body::{self, Budget, Turns};
+use super::clients::Allowed;
 use super::refusal::{Refusal, echo, json};
 use super::{Shared, health};
 use crate::admission::{Answer, Event, EventKind, Webhook};
@@ -25,7 +26,9 @@ pub type Admit = dyn Fn(Webhook, &[u8]) -> Answer + Send + Sync;
 #[derive(Clone)]
 pub(super) struct Webhooks {
     pub(super) admit: Arc<Admit>,
+    pub(super) allowed: Allowed,
     pub(super) budget: Budget,
+    pub(super) turns: Turns,
     pub(super) shared: Arc<Shared>,
 }
 
@@ -69,8 +72,10 @@ impl Webhooks {
     async fn try_review(&self, webhook: Webhook, request: &mut Request) -> Result<Response, Refusal> {
         let started = Instant::now();
         let _in_flight = self.shared.metrics.in_flight();
+        self.allowed.check(request.extensions())?;
         readable(request.headers())?;
         let received = body::read(request.body_mut(), &self.shared.limits, &self.budget).await?;
+        let _turn = self.turns.wait(received.as_ref().len()).await;
         let mut answer = (self.admit)(webhook, received.as_ref());
         drop(received);
         let body = self.budget.hold(std::mem::take(&mut answer.body))?;
@@ -81,6 +86,18 @@ impl Webhooks {
         let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         Ok(json(status, body))
     }
+}
+
+/// How much of one text the log repeats: more than any message that somebody would read.
+const LOGGED: usize = 4 << 10;
+
+/// The beginning of a text, so that no client makes a line of megabytes.
+fn cut(text: &str) -> &str {
+    let mut end = text.len().min(LOGGED);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 /// Refuses what is not plain JSON by its own account.
@@ -102,7 +119,9 @@ fn readable(headers: &HeaderMap) -> Result<(), Refusal> {
 
 /// One line in the log. What clients sent is in fields, which the log escapes, and never in its words.
 fn log(webhook: Webhook, answer: &Answer, event: &Event) {
-    let Event { kind, uid, namespace, name, user, policies, message } = event;
+    let kind = event.kind;
+    let [uid, namespace, name, user, policies, message] =
+        [&event.uid, &event.namespace, &event.name, &event.user, &event.policies, &event.message].map(|text| cut(text));
     let Answer { operation, resource, .. } = answer;
     let webhook = metrics::webhook_name(webhook);
     let what = match kind {

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
-use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
-use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert};
+use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{ClientHello, NoClientAuth, NoServerSessionStorage, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
+use rustls::{ServerConfig, ServerConnection};
 
+use super::clients::Trusted;
 use crate::certs::ServerCertificate;
 
 /// HTTP/2's name in ALPN (RFC 9113, section 3.1).
@@ -36,15 +38,33 @@ impl ResolvesServerCert for Shown {
     }
 }
 
-/// TLS 1.2 and 1.3 with the certificate that is shown, and HTTP/2 on offer unless `http1_only`.
+/// The most of an answer that a connection encrypts before its client takes it: one record
+/// (RFC 8446, section 5.1).
+const UNSENT_MAX: usize = 16 << 10;
+
+/// Keeps what a connection holds for a client that does not read small.
+pub(super) fn limit_buffers(connection: &mut ServerConnection) {
+    connection.set_buffer_limit(Some(UNSENT_MAX));
+}
+
+/// TLS 1.2 and 1.3 with the certificate that is shown, and HTTP/2 on offer unless `http1_only`. Clients are
+/// asked for a certificate where there is someone `trusted` to have signed it.
 ///
 /// # Errors
 ///
 /// Where rustls does not take the configuration.
-pub(super) fn configure(shown: Arc<Shown>, http1_only: bool) -> Result<ServerConfig, rustls::Error> {
+pub(super) fn configure(
+    shown: Arc<Shown>,
+    trusted: Option<Arc<Trusted>>,
+    http1_only: bool,
+) -> Result<ServerConfig, rustls::Error> {
+    let verifier: Arc<dyn ClientCertVerifier> = match trusted {
+        Some(trusted) => trusted,
+        None => Arc::new(NoClientAuth),
+    };
     let mut config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()?
-        .with_no_client_auth()
+        .with_client_cert_verifier(verifier)
         .with_cert_resolver(shown);
     // kube-apiserver never resumes a session: tickets would be bytes for nobody, and a store memory.
     config.send_tls13_tickets = 0;

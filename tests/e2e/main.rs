@@ -7,8 +7,10 @@
 
 mod availability;
 mod balancer;
+mod capacity;
 mod certificates;
 mod client;
+mod client_certificate;
 mod cluster;
 mod control_plane;
 mod installed;

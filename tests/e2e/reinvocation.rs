@@ -49,6 +49,7 @@ pub(crate) fn register_injector(plane: &ControlPlane, runtime: &Runtime) {
         admin_addr: any,
         http1_only: true,
         drain_delay: std::time::Duration::ZERO,
+        clients: None,
         limits: Limits::default(),
     };
     let admit = Arc::new(|_, body: &[u8]| injector(body));

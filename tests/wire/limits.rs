@@ -92,7 +92,7 @@ async fn an_answer_that_nobody_takes_is_given_up() {
     server.until_metric("podgate_connections{port=\"webhooks\"}", 0.0).await;
     let mut taken = Vec::new();
     let _ = within(stream.read_to_end(&mut taken)).await;
-    assert!(taken.len() < 64 << 20);
+    assert!(taken.len() < 32 << 20);
 }
 
 #[tokio::test]

@@ -4,10 +4,12 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod certificates;
+mod client_certificates;
 mod crowd;
 mod drain;
 mod limits;
 mod logs;
+mod memory;
 mod metrics;
 mod monitoring;
 mod reload;

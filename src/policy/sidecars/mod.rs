@@ -22,7 +22,10 @@ mod never_allowed;
 mod prepared;
 mod selector;
 
+use std::borrow::Cow;
+
 use k8s_openapi::api::core::v1 as api;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
@@ -73,24 +76,56 @@ impl Sidecars {
     }
 }
 
-#[derive(Debug, Deserialize)]
+/// A container that pods get, as the configuration file has it.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "Sidecar")]
 struct Settings {
+    /// Names of namespaces, or globs with `*`; none means all.
     #[serde(default, deserialize_with = "null_is_default")]
+    #[schemars(with = "Patterns")]
     namespaces: Vec<NamespacePattern>,
+    /// Labels that a pod must have; its author writes them.
     #[serde(default, deserialize_with = "null_is_default")]
     selector: Selector,
+    /// The operating system of the nodes that the container is for.
     #[serde(default, deserialize_with = "null_is_default")]
+    #[schemars(with = "Option<Os>")]
     os: Os,
+    /// Whether it is an init container with `restartPolicy: Always`, or one of `spec.containers`.
     #[serde(default = "on")]
     native: bool,
+    /// Where it comes among those of its list: before where it is native, after otherwise.
     #[serde(default)]
     position: Option<Position>,
+    /// The container, as in a pod.
+    #[schemars(schema_with = "schema_of_container")]
     container: Value,
+    /// The volumes that come with it, as in a pod.
     #[serde(default, deserialize_with = "null_is_default")]
+    #[schemars(schema_with = "schema_of_volumes")]
     volumes: Vec<Value>,
+    /// Whose requests it does not concern.
     #[serde(default, deserialize_with = "null_is_default")]
     exclude: PodExclude,
+}
+
+fn schema_of_container(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "object", "required": ["name", "image"]})
+}
+
+fn schema_of_volumes(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": ["array", "null"], "items": {"type": "object", "required": ["name"]}})
+}
+
+impl JsonSchema for Sidecars {
+    fn schema_name() -> Cow<'static, str> {
+        "Sidecars".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": ["array", "null"], "items": generator.subschema_for::<Settings>()})
+    }
 }
 
 const fn on() -> bool {
@@ -98,7 +133,7 @@ const fn on() -> bool {
 }
 
 /// The operating system of the nodes that the container is for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Os {
     /// Pods whose `spec.os.name` is not windows.
@@ -109,7 +144,7 @@ pub(super) enum Os {
 }
 
 /// Where the container comes among those of its list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 enum Position {
     Before,

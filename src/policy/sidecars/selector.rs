@@ -8,12 +8,14 @@ use super::super::null_is_default;
 use crate::json::TextMap;
 
 /// Labels that a pod must have. An empty one selects every pod.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(super) struct Selector {
     #[serde(deserialize_with = "null_is_default")]
+    #[schemars(with = "Option<BTreeMap<String, String>>")]
     match_labels: BTreeMap<String, String>,
     #[serde(deserialize_with = "null_is_default")]
+    #[schemars(with = "Option<Vec<Expression>>")]
     match_expressions: Vec<Requirement>,
 }
 
@@ -47,7 +49,7 @@ impl Requirement {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 enum Operator {
     In,
     NotIn,
@@ -55,12 +57,14 @@ enum Operator {
     DoesNotExist,
 }
 
-#[derive(Debug, Deserialize)]
+/// A `metav1.LabelSelectorRequirement`, as it is written.
+#[derive(Debug, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Expression {
     key: String,
     operator: Operator,
     #[serde(default, deserialize_with = "null_is_default")]
+    #[schemars(with = "Option<Vec<String>>")]
     values: Vec<String>,
 }
 

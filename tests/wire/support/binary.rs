@@ -1,16 +1,19 @@
 //! The real binary, as a process of its own.
 
+use std::io;
 use std::net::SocketAddr;
 use std::process::{ExitStatus, Output, Stdio};
 
-use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
 use tokio::process::{Child, ChildStderr, Command};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio_rustls::TlsConnector;
 
-use super::{HTTP1, Tls, client_config, connect, within};
+use super::{HTTP1, HTTP2, Reply, Tls, ask, client_config, connect, try_connect, try_read_reply, until, within};
 
 /// Runs a command to its end.
 pub(crate) async fn podgate(arguments: &[&str]) -> Output {
@@ -36,7 +39,7 @@ pub(crate) struct Binary {
     log: UnboundedReceiver<String>,
     pub(crate) addr: SocketAddr,
     pub(crate) admin_addr: SocketAddr,
-    root: CertificateDer<'static>,
+    pub(crate) root: CertificateDer<'static>,
     _certificates: TempDir,
 }
 
@@ -84,6 +87,47 @@ impl Binary {
             root: CertificateDer::from_pem_file(file("ca.crt")).expect("a certificate"),
             _certificates: certificates,
         }
+    }
+
+    /// Bytes in memory, by a line of /proc/PID/status: `VmRSS` now, `VmHWM` at most since it began.
+    pub(crate) fn memory(&self, line: &str) -> usize {
+        let id = self.child.id().expect("it runs");
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("it runs, on Linux");
+        let value = status.lines().find_map(|found| found.strip_prefix(line)?.strip_prefix(':')).expect("such a line");
+        value.trim().trim_end_matches(" kB").parse::<usize>().expect("a number") << 10
+    }
+
+    /// The value of one metric; 0 where it is not there.
+    pub(crate) async fn metric(&self, name_and_labels: &str) -> f64 {
+        let mut stream = TcpStream::connect(self.admin_addr).await.expect("the admin port");
+        let text = ask(&mut stream, "GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n").await.text();
+        let line = text.lines().find_map(|line| line.strip_prefix(name_and_labels)?.strip_prefix(' '));
+        line.map_or(0.0, |value| value.parse().expect("a number"))
+    }
+
+    /// Waits until a metric has a value.
+    pub(crate) async fn until_metric(&self, name_and_labels: &str, value: f64) {
+        until(name_and_labels, async || (self.metric(name_and_labels).await - value).abs() < 0.1).await;
+    }
+
+    /// TLS on a connection that the caller made, for HTTP/1.1.
+    pub(crate) async fn encrypt(&self, stream: TcpStream) -> Tls {
+        let name = ServerName::try_from("localhost").expect("a name");
+        let connector = TlsConnector::from(client_config(self.root.clone(), &[HTTP1]));
+        within(connector.connect(name, stream)).await.expect("a TLS connection")
+    }
+
+    /// A connection that speaks HTTP/2.
+    pub(crate) async fn connect_http2(&self) -> Tls {
+        connect(self.addr, client_config(self.root.clone(), &[HTTP2])).await
+    }
+
+    /// Asks on a connection of its own, which may fail.
+    pub(crate) async fn try_ask(&self, request: &str) -> io::Result<Reply> {
+        let mut stream = try_connect(self.addr, client_config(self.root.clone(), &[HTTP1]), "localhost").await?;
+        within(stream.write_all(request.as_bytes())).await?;
+        within(stream.flush()).await?;
+        try_read_reply(&mut stream).await
     }
 
     /// A connection that speaks HTTP/1.1.

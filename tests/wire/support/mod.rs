@@ -2,6 +2,7 @@
 
 mod binary;
 mod client;
+pub(crate) mod frames;
 mod reply;
 
 use std::future::Future;
@@ -18,7 +19,7 @@ use tokio::task::JoinHandle;
 
 pub(crate) use self::binary::{Binary, podgate};
 pub(crate) use self::client::{HTTP1, HTTP2, Tls, client_config, connect, http2, try_connect};
-pub(crate) use self::reply::{Reply, is_closed, read_reply};
+pub(crate) use self::reply::{Reply, is_closed, read_reply, try_read_reply};
 
 /// Longer than anything here takes on any machine.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
@@ -26,7 +27,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(60);
 pub(crate) const SHORT: Duration = Duration::from_millis(200);
 
 /// The bytes that the test double answers `big` with: more than the buffers of two sockets hold.
-const BIG: usize = 64 << 20;
+const BIG: usize = 32 << 20;
 
 /// A running server.
 pub(crate) struct Running {
@@ -50,6 +51,7 @@ impl Running {
             admin_addr: "127.0.0.1:0".parse().expect("an address"),
             http1_only: false,
             drain_delay: Duration::ZERO,
+            clients: None,
             limits: Limits {
                 handshake: LONG,
                 head: LONG,

@@ -1,5 +1,7 @@
 //! Answers of HTTP/1.1, read byte for byte.
 
+use std::io;
+
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
@@ -46,18 +48,23 @@ impl Reply {
 
 /// Reads one answer, which has to come.
 pub(crate) async fn read_reply(stream: &mut (impl AsyncRead + Unpin)) -> Reply {
+    try_read_reply(stream).await.expect("an answer")
+}
+
+/// Reads one answer, unless the connection fails before its end.
+pub(crate) async fn try_read_reply(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Reply> {
     within(async {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
-            head.push(stream.read_u8().await.expect("the head of an answer"));
+            head.push(stream.read_u8().await?);
         }
         let head = String::from_utf8(head).expect("text");
         let status = head[9..12].parse().expect("a status");
         let mut reply = Reply { status, head, body: Vec::new() };
         let length = reply.header("content-length").expect("a length").parse().expect("a number");
         reply.body = vec![0; length];
-        stream.read_exact(&mut reply.body).await.expect("the body of an answer");
-        reply
+        stream.read_exact(&mut reply.body).await?;
+        Ok(reply)
     })
     .await
 }

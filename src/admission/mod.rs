@@ -1,10 +1,15 @@
 //! One AdmissionReview in, one answer out: the whole of podgate without the wire.
 //!
-//! The server, `podgate review` and the tests all call [`answer`], so that they cannot disagree.
+//! The server, `podgate review` and the tests all call [`answer`], and `podgate check` calls
+//! [`examine()`], which is the same judgement: they cannot disagree.
+
+mod examine;
 
 use std::cmp::Reverse;
 
 use time::Date;
+
+pub use examine::{Examined, Finding, Unexaminable, examine};
 
 use crate::pod::{ObjectMeta, Pod, SpecText, Workload, WorkloadKind};
 use crate::policy::{Action, Candidate, InForce, Judgement, Mutated, Policies, PolicyName};
@@ -133,61 +138,84 @@ fn answer_malformed(error: &Malformed) -> Answer {
 }
 
 fn answer_review(policies: &Policies, webhook: Webhook, review: &Review<'_>, today: Date) -> Answer {
-    let outcome = match (&review.requested, policies.in_force(review.requester(today))) {
-        (Err(invalid), _) => Outcome::refused(Denial::bad_request(invalid.to_string())),
-        (Ok(Requested::Pod { subresource, object, old_object }), Some(policies)) => {
-            review_pod(&policies, webhook, review, *subresource, object, old_object.as_deref())
-        }
-        (Ok(Requested::Workload { kind, object, old_object }), Some(policies)) if webhook == Webhook::Validate => {
-            review_workload(&policies, review, *kind, object, old_object.as_deref())
-        }
-        (Ok(_), _) => Outcome::default(),
+    let outcome = match &review.requested {
+        Err(invalid) => Outcome::refused(Denial::bad_request(invalid.to_string())),
+        Ok(_) => judge(policies, webhook, review, today, |judged| Outcome::of(review, judged)),
     };
     outcome.into_answer(review)
 }
 
-fn review_pod(
-    policies: &InForce<'_>,
-    webhook: Webhook,
-    review: &Review<'_>,
-    subresource: Subresource,
-    object: &Pod<'_>,
-    old_object: Option<&Pod<'_>>,
-) -> Outcome {
-    // A pod without a spec was refused when it was read.
-    let Some(spec) = object.spec.as_ref() else { return Outcome::default() };
-    let candidate = Candidate { labels: &object.metadata.labels, spec, text: SpecText::new(review.text, OBJECT, "") };
-    let old = old_object.and_then(|old| {
-        let text = SpecText::new(review.text, OLD_OBJECT, "");
-        Some(Candidate { labels: &old.metadata.labels, spec: old.spec.as_ref()?, text })
-    });
-    let is_mirror = object.metadata.is_mirror && review.groups.iter().any(|group| &**group == NODES_GROUP);
-    let describe = || Described {
-        kind: "pod",
-        resource: "pods",
-        namespace: review.namespace.to_string(),
-        name: display_name(review, &object.metadata),
-        root: "",
-    };
-    match webhook {
-        Webhook::Mutate if is_mirror => Outcome::default(),
-        Webhook::Mutate => mutate(policies, subresource, &candidate, old.as_ref(), describe),
-        Webhook::Validate => {
-            let pod = policies.as_it_is(&candidate);
-            let old = old.as_ref().map(|old| policies.as_it_is(old));
-            let judgements = policies.validate_pod(&pod, old.as_ref());
-            if is_mirror { Outcome::of_mirror_pod(describe, judgements) } else { Outcome::of(describe, &judgements) }
-        }
+/// What the policies say of a request, before it is put into words.
+#[derive(Debug, Default)]
+struct Judged<'a> {
+    judgements: Vec<Judgement<'a>>,
+    /// What the mutations would make of it, were it not for a denial.
+    mutated: Option<Mutated>,
+    is_mirror: bool,
+}
+
+impl<'a> From<Vec<Judgement<'a>>> for Judged<'a> {
+    fn from(judgements: Vec<Judgement<'a>>) -> Self {
+        Self { judgements, ..Self::default() }
     }
 }
 
-fn mutate(
+/// Judges a request, and tells of it while the pod that was judged, with its sidecars, is there.
+fn judge<T>(
+    policies: &Policies,
+    webhook: Webhook,
+    review: &Review<'_>,
+    today: Date,
+    tell: impl FnOnce(Judged<'_>) -> T,
+) -> T {
+    let Some(policies) = policies.in_force(review.requester(today)) else { return tell(Judged::default()) };
+    match (&review.requested, webhook) {
+        (Ok(Requested::Pod { subresource, object, old_object }), _) => {
+            // A pod without a spec was refused when it was read.
+            let Some(pod) = of_pod(review, OBJECT, object) else { return tell(Judged::default()) };
+            let old = old_object.as_ref().and_then(|old| of_pod(review, OLD_OBJECT, old));
+            let is_mirror = object.metadata.is_mirror && review.groups.iter().any(|group| &**group == NODES_GROUP);
+            match webhook {
+                Webhook::Mutate if is_mirror => tell(Judged::default()),
+                Webhook::Mutate => mutate(&policies, *subresource, &pod, old.as_ref(), tell),
+                Webhook::Validate => validate(&policies, is_mirror, &pod, old.as_ref(), tell),
+            }
+        }
+        (Ok(Requested::Workload { kind, object, old_object }), Webhook::Validate) => {
+            let Some(pod) = of_template(review, OBJECT, *kind, object) else { return tell(Judged::default()) };
+            let old = old_object.as_ref().and_then(|old| of_template(review, OLD_OBJECT, *kind, old));
+            let old = old.as_ref().map(|old| policies.with_sidecars(old));
+            tell(policies.validate_template(&policies.with_sidecars(&pod), old.as_ref()).into())
+        }
+        _ => tell(Judged::default()),
+    }
+}
+
+fn validate<T>(
+    policies: &InForce<'_>,
+    is_mirror: bool,
+    pod: &Candidate<'_>,
+    old: Option<&Candidate<'_>>,
+    tell: impl FnOnce(Judged<'_>) -> T,
+) -> T {
+    let (pod, old) = (policies.as_it_is(pod), old.map(|old| policies.as_it_is(old)));
+    let mut judgements = policies.validate_pod(&pod, old.as_ref());
+    if is_mirror {
+        // The kubelet runs such a pod already; refusing its copy in the API would only hide it.
+        for judgement in &mut judgements {
+            judgement.action = judgement.action.min(Action::Warn);
+        }
+    }
+    tell(Judged { judgements, mutated: None, is_mirror })
+}
+
+fn mutate<T>(
     policies: &InForce<'_>,
     subresource: Subresource,
     candidate: &Candidate<'_>,
     old: Option<&Candidate<'_>>,
-    describe: impl FnOnce() -> Described,
-) -> Outcome {
+    tell: impl FnOnce(Judged<'_>) -> T,
+) -> T {
     let (pod, mutated) = match (subresource, old) {
         (Subresource::None, None) => {
             let pod = policies.with_sidecars(candidate);
@@ -199,47 +227,40 @@ fn mutate(
             (policies.as_it_is(candidate), mutated)
         }
         // Other updates are not for /mutate to change, nor to judge.
-        _ => return Outcome::default(),
+        _ => return tell(Judged::default()),
     };
     let old = old.map(|old| policies.as_it_is(old));
-    let denials = policies.deny_early(&pod, old.as_ref());
-    if denials.is_empty() {
-        return Outcome { mutated, ..Outcome::default() };
-    }
-    Outcome::of(describe, &denials)
+    tell(Judged { judgements: policies.deny_early(&pod, old.as_ref()), mutated, is_mirror: false })
 }
 
-fn review_workload(
-    policies: &InForce<'_>,
-    review: &Review<'_>,
-    kind: WorkloadKind,
-    object: &Workload<'_>,
-    old_object: Option<&Workload<'_>>,
-) -> Outcome {
-    let Some(candidate) = template(review, OBJECT, kind, object) else { return Outcome::default() };
-    let old = old_object.and_then(|old| template(review, OLD_OBJECT, kind, old));
-    let describe = || Described {
-        kind: kind.as_str(),
-        resource: kind.resource(),
-        namespace: review.namespace.to_string(),
-        name: display_name(review, &object.metadata),
-        root: kind.template_path(),
-    };
-    let pod = policies.with_sidecars(&candidate);
-    let old = old.as_ref().map(|old| policies.with_sidecars(old));
-    Outcome::of(describe, &policies.validate_template(&pod, old.as_ref()))
+fn of_pod<'a>(review: &Review<'a>, member: &'static str, pod: &'a Pod<'a>) -> Option<Candidate<'a>> {
+    let text = SpecText::new(review.text, member, "");
+    Some(Candidate { labels: &pod.metadata.labels, spec: pod.spec.as_ref()?, text })
 }
 
 /// The pod that a workload asks for, where there is one.
-fn template<'a>(
+fn of_template<'a>(
     review: &Review<'a>,
     member: &'static str,
     kind: WorkloadKind,
-    object: &'a Workload<'a>,
+    workload: &'a Workload<'a>,
 ) -> Option<Candidate<'a>> {
-    let template = object.template(kind)?;
+    let template = workload.template(kind)?;
     let text = SpecText::new(review.text, member, kind.template_path());
     Some(Candidate { labels: &template.metadata.labels, spec: template.spec.as_ref()?, text })
+}
+
+/// How messages call what a review is about.
+fn describe(review: &Review<'_>) -> Described {
+    let (kind, resource, root, metadata) = match &review.requested {
+        Ok(Requested::Workload { kind, object, .. }) => {
+            (kind.as_str(), kind.resource(), kind.template_path(), Some(&object.metadata))
+        }
+        Ok(Requested::Pod { object, .. }) => ("pod", "pods", "", Some(&object.metadata)),
+        _ => ("object", "other", "", None),
+    };
+    let name = metadata.map_or_else(String::new, |metadata| display_name(review, metadata));
+    Described { kind, resource, namespace: review.namespace.to_string(), name, root }
 }
 
 /// The object's name, or its generateName and `*`.
@@ -269,11 +290,12 @@ impl Outcome {
         Self { denial: Some(denial), event_kind: Some(EventKind::Invalid), is_invalid: true, ..Self::default() }
     }
 
-    fn of(describe: impl FnOnce() -> Described, judgements: &[Judgement<'_>]) -> Self {
+    fn of(review: &Review<'_>, judged: Judged<'_>) -> Self {
+        let Judged { judgements, mutated, is_mirror } = judged;
         if judgements.is_empty() {
-            return Self::default();
+            return Self { mutated, ..Self::default() };
         }
-        let described = describe();
+        let described = describe(review);
         let with = |action| judgements.iter().filter(move |judgement| judgement.action == action);
         let lines = |judged: &[&Judgement<'_>]| -> Vec<String> {
             judged.iter().map(|judgement| judgement.line(described.root)).collect()
@@ -286,20 +308,13 @@ impl Outcome {
         let denied: Vec<_> = with(Action::Deny).collect();
         let denial = (!denied.is_empty()).then(|| Denial::forbidden(described, &denied));
         let event_kind = match &denial {
+            _ if is_mirror => Some(EventKind::MirrorPod),
             Some(_) => Some(EventKind::Denied),
             None => (!audited.is_empty()).then_some(EventKind::Audited),
         };
+        let mutated = mutated.filter(|_| denial.is_none());
         let violations = judgements.iter().map(|judgement| (judgement.violation.policy, judgement.action)).collect();
-        Self { denial, warnings, audited, violations, event_kind, ..Self::default() }
-    }
-
-    /// The kubelet runs such a pod already; refusing its copy in the API would only hide it.
-    fn of_mirror_pod(describe: impl FnOnce() -> Described, mut judgements: Vec<Judgement<'_>>) -> Self {
-        for judgement in &mut judgements {
-            judgement.action = judgement.action.min(Action::Warn);
-        }
-        let event_kind = (!judgements.is_empty()).then_some(EventKind::MirrorPod);
-        Self { event_kind, ..Self::of(describe, &judgements) }
+        Self { denial, mutated, warnings, audited, violations, event_kind, is_invalid: false }
     }
 
     fn into_answer(self, review: &Review<'_>) -> Answer {

@@ -1,0 +1,246 @@
+//! Manifests judged, offline: every object of a file is created, as a cluster would, and each
+//! violation gets its place in the file.
+//!
+//! Pure: the bytes of files in, a report out.
+
+use serde_json::Value;
+use time::Date;
+
+use crate::admission::{Finding, Unexaminable};
+use crate::creation::{self, Creation, CreationError, Kind};
+use crate::manifest::{self, Node, Object, Position};
+use crate::policy::{Action, Policies, PolicyName};
+use crate::review::Invalid;
+
+/// What objects are judged by.
+#[derive(Debug, Clone, Copy)]
+pub struct Checker<'c> {
+    /// The policies.
+    pub policies: &'c Policies,
+    /// The namespace of objects that name none.
+    pub namespace: &'c str,
+    /// The day in UTC, by which exclusions expire.
+    pub today: Date,
+    /// Whether to keep what would be stored.
+    pub keeps_stored: bool,
+}
+
+/// What was found in some files.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// How many files were looked at, unreadable ones too.
+    pub files: usize,
+    /// The objects that were judged.
+    pub objects: Vec<Checked>,
+    /// What could not be read, or would be refused for other reasons than a policy.
+    pub unreadable: Vec<Unreadable>,
+    /// How many documents and objects are none that podgate judges.
+    pub others: usize,
+    /// What would be stored of all that is an object, in the order of the files, where the checker
+    /// keeps it.
+    pub stored: Vec<Stored>,
+}
+
+/// An object that was judged.
+#[derive(Debug)]
+pub struct Checked {
+    /// The file.
+    pub file: String,
+    /// Where in it the object begins.
+    pub position: Position,
+    /// Its kind.
+    pub kind: &'static str,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name, or its generateName and `*`.
+    pub name: String,
+    /// What is wrong with it, in the order of the policies.
+    pub violations: Vec<Violation>,
+}
+
+/// A violation with its place in the file.
+#[derive(Debug)]
+pub struct Violation {
+    /// Whether a pod is refused for it.
+    pub severity: Severity,
+    /// The policy.
+    pub policy: PolicyName,
+    /// The path of the field, from the root of the object.
+    pub field: String,
+    /// Where the field stands, or what of its path is there.
+    pub position: Position,
+    /// The line that its author would see in a cluster.
+    pub message: String,
+}
+
+/// How much a violation weighs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Severity {
+    /// The pod is refused.
+    Denied,
+    /// The pod is stored, and its author sees a warning.
+    Warning,
+}
+
+impl Severity {
+    /// The word for it in reports.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Denied => "denied",
+            Self::Warning => "warning",
+        }
+    }
+}
+
+/// A file, or something in it, that cannot be judged.
+#[derive(Debug)]
+pub struct Unreadable {
+    /// The file.
+    pub file: String,
+    /// Where in it, unless it is about the file as a whole.
+    pub position: Option<Position>,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// What becomes of an object.
+#[derive(Debug)]
+pub enum Stored {
+    /// It is stored so.
+    As(Value),
+    /// It is refused; its kind, namespace and name.
+    Refused(String),
+}
+
+impl Stored {
+    /// An object with its type, which the items of a list such as `PodList` need not have.
+    fn whole(mut value: Value, object: &Object<'_>) -> Self {
+        if let Value::Object(members) = &mut value {
+            members.entry("apiVersion").or_insert_with(|| object.api_version.into());
+            members.entry("kind").or_insert_with(|| object.kind.into());
+        }
+        Self::As(value)
+    }
+}
+
+impl Checked {
+    /// `Pod team-a/web`.
+    #[must_use]
+    pub fn title(&self) -> String {
+        format!("{} {}/{}", self.kind, self.namespace, self.name)
+    }
+}
+
+impl Report {
+    /// How many violations there are of that severity.
+    #[must_use]
+    pub fn count(&self, severity: Severity) -> usize {
+        let all = self.objects.iter().flat_map(|object| &object.violations);
+        all.filter(|violation| violation.severity == severity).count()
+    }
+
+    /// Adds what is wrong with a file as a whole.
+    pub fn add_unreadable(&mut self, file: &str, message: String) {
+        self.files += 1;
+        self.unreadable.push(Unreadable { file: file.to_owned(), position: None, message });
+    }
+
+    /// Judges all that is in a file.
+    pub fn add_file(&mut self, checker: &Checker<'_>, file: &str, bytes: &[u8]) {
+        self.files += 1;
+        for document in manifest::documents(bytes) {
+            let root = match document {
+                Ok(root) => root,
+                Err(fault) => {
+                    self.cannot_read(file, fault.position, fault.to_string());
+                    continue;
+                }
+            };
+            for object in manifest::objects(&root) {
+                match object {
+                    Ok(Some(object)) => self.add_object(checker, file, &object),
+                    Ok(None) => self.others += 1,
+                    Err(fault) => self.cannot_read(file, fault.position, fault.to_string()),
+                }
+            }
+        }
+    }
+
+    fn cannot_read(&mut self, file: &str, position: Position, message: String) {
+        self.unreadable.push(Unreadable { file: file.to_owned(), position: Some(position), message });
+    }
+
+    fn add_object(&mut self, checker: &Checker<'_>, file: &str, object: &Object<'_>) {
+        let Some(kind) = Kind::of(object.api_version, object.kind) else {
+            self.others += 1;
+            if checker.keeps_stored {
+                // Every node is JSON.
+                self.stored.extend(serde_json::to_value(object.node).map(|value| Stored::whole(value, object)));
+            }
+            return;
+        };
+        let namespace = object.namespace.unwrap_or(checker.namespace);
+        let created = serde_json::to_vec(object.node)
+            .map_err(CreationError::from)
+            .and_then(|json| creation::create(checker.policies, kind, namespace, &json, checker.today));
+        match created {
+            Ok(creation) => self.add_creation(checker, file, kind, object, creation),
+            Err(error) => {
+                let (position, message) = place(object.node, &error);
+                self.cannot_read(file, position, message);
+            }
+        }
+    }
+
+    fn add_creation(&mut self, checker: &Checker<'_>, file: &str, kind: Kind, object: &Object<'_>, creation: Creation) {
+        let Creation { findings, mutated } = creation;
+        let is_refused = findings.iter().any(|finding| finding.action == Action::Deny);
+        let checked = Checked {
+            file: file.to_owned(),
+            position: object.node.position,
+            kind: kind.as_str(),
+            namespace: object.namespace.unwrap_or(checker.namespace).to_owned(),
+            name: object.name.clone(),
+            violations: findings.into_iter().filter_map(|finding| violation(object.node, finding)).collect(),
+        };
+        if checker.keeps_stored {
+            self.stored.push(if is_refused {
+                Stored::Refused(checked.title())
+            } else {
+                Stored::whole(mutated, object)
+            });
+        }
+        self.objects.push(checked);
+    }
+}
+
+/// A finding that its author would hear of; of a workload, when its pods come.
+fn violation(node: &Node, finding: Finding) -> Option<Violation> {
+    let severity = match finding.action_on_pods {
+        Action::Deny => Severity::Denied,
+        Action::Warn => Severity::Warning,
+        Action::Audit | Action::Off => return None,
+    };
+    let Finding { policy, field, line, .. } = finding;
+    let position = node.position_of(&field);
+    Some(Violation { severity, policy, field, position, message: line })
+}
+
+/// Where an object is wrong, and how, in words that do not speak of a review.
+fn place(node: &Node, error: &CreationError) -> (Position, String) {
+    const ROOT: &str = "request.object";
+    let CreationError::Unexaminable(Unexaminable::Invalid(Invalid::Missing(path) | Invalid::Type { path, .. })) = error
+    else {
+        return (node.position, error.to_string());
+    };
+    let path = path.strip_prefix(ROOT).unwrap_or(path).trim_start_matches('.');
+    let position = node.position_of(path);
+    let message = error.to_string();
+    let mut message = message.strip_prefix(ROOT).unwrap_or(&message).trim_start_matches(['.', ':', ' ']).to_owned();
+    let is_plain = ["integer", "floating point", "boolean"].iter().any(|found| message.contains(found));
+    if is_plain && message.ends_with("expected a string") {
+        message += ": quote it";
+    }
+    (position, message)
+}

@@ -1,0 +1,67 @@
+//! The reports of `podgate check`: one file a format.
+
+mod github;
+mod json;
+mod junit;
+mod mutated;
+mod sarif;
+mod text;
+
+use std::fmt::Write as _;
+use std::io;
+
+use clap::ValueEnum;
+
+pub(super) use mutated::mutated;
+pub(super) use text::{Style, text};
+
+use crate::check::{Report, Severity};
+
+/// How a report is written.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum Format {
+    /// A line for each violation, for people
+    Text,
+    /// JSON, for programs
+    Json,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+    /// `JUnit` XML, for CI servers
+    Junit,
+    /// Workflow commands, for GitHub Actions
+    Github,
+}
+
+impl Format {
+    pub(super) fn write(self, report: &Report, style: Style) -> io::Result<String> {
+        Ok(match self {
+            Self::Text => text(report, style),
+            Self::Json => json::json(report)?,
+            Self::Sarif => sarif::sarif(report)?,
+            Self::Junit => junit::junit(report),
+            Self::Github => github::github(report),
+        })
+    }
+}
+
+/// What was found, in a line.
+fn summary(report: &Report) -> String {
+    let (denied, warnings) = (report.count(Severity::Denied), report.count(Severity::Warning));
+    let mut parts = Vec::new();
+    let mut add = |count: usize, one: &str, many: &str| {
+        if count > 0 {
+            parts.push(format!("{count} {}", if count == 1 { one } else { many }));
+        }
+    };
+    add(denied, "violation", "violations");
+    add(warnings, "warning", "warnings");
+    add(report.unreadable.len(), "error", "errors");
+    let found = if parts.is_empty() { "no violations".to_owned() } else { parts.join(", ") };
+    let plural = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    let mut line = format!("{found} in {} of {}", plural(report.objects.len(), "object"), plural(report.files, "file"));
+    if report.others > 0 {
+        // Writing to a String does not fail.
+        let _ = write!(line, "; {} of other kinds skipped", report.others);
+    }
+    line
+}

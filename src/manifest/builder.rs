@@ -1,0 +1,259 @@
+//! From the parser's events to trees.
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use granit_parser::{Event, Marker, Parser, ScalarStyle, StrInput, Tag};
+
+use super::{Entry, Fault, Node, Position, Problem, Value, scalar};
+
+/// The most that aliases may add to a document, in bytes: far more than any that is meant.
+const ALIASED_MAX: usize = 16 << 20;
+
+/// How deep a document may nest: the review around it may nest 128 levels.
+const DEPTH_MAX: usize = 100;
+
+/// Reads all documents of a file; empty ones are left out. A fault ends its document only.
+#[must_use]
+pub fn documents(bytes: &[u8]) -> Vec<Result<Rc<Node>, Fault>> {
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
+        Err(error) => return vec![Err(not_utf8(&bytes[..error.valid_up_to()]))],
+    };
+    let mut options = granit_parser::Options::default();
+    options.set_emit_comments(false);
+    let mut parser = Parser::new_from_str_with_options(text, options);
+    let mut documents = Vec::new();
+    let mut first_line = 1;
+    let braces: Vec<usize> =
+        text.lines().zip(1..).filter(|(line, _)| line.contains("{{")).map(|(_, number)| number).collect();
+    loop {
+        match document(&mut parser, &mut first_line) {
+            Ok(Some(root)) if matches!(root.value, Value::Null) => {}
+            Ok(Some(root)) => documents.push(Ok(root)),
+            Ok(None) => return documents,
+            Err(mut fault) => {
+                // The last such line of the document, as far as it was read.
+                let before = braces.partition_point(|line| *line <= fault.position.line);
+                fault.template_line = braces[..before].last().copied().filter(|line| *line >= first_line);
+                first_line = fault.position.line;
+                documents.push(Err(fault));
+                if !matches!(parser.proceed_next_document(), Ok(true)) {
+                    return documents;
+                }
+            }
+        }
+    }
+}
+
+fn not_utf8(before: &[u8]) -> Fault {
+    let lines = before.split(|byte| *byte == b'\n');
+    let (line, last) = lines.enumerate().last().unwrap_or_default();
+    let (line, column) = (line + 1, String::from_utf8_lossy(last).chars().count() + 1);
+    Fault::new(Position { line, column }, Problem::NotUtf8)
+}
+
+fn position(mark: &Marker) -> Position {
+    Position { line: mark.line(), column: mark.col() + 1 }
+}
+
+/// Reads up to the end of the next document; `None` at the end of the file.
+fn document<'t>(parser: &mut Parser<'t, StrInput<'t>>, first_line: &mut usize) -> Result<Option<Rc<Node>>, Fault> {
+    let mut builder = Builder::default();
+    for next in parser {
+        let (event, span) =
+            next.map_err(|error| Fault::new(position(error.marker()), Problem::Syntax(error.kind().to_string())))?;
+        let place = position(&span.start);
+        match event {
+            Event::DocumentStart(..) => *first_line = place.line,
+            Event::DocumentEnd => return Ok(Some(builder.finish(place))),
+            Event::StreamEnd => return Ok(None),
+            event => builder.event(event, place)?,
+        }
+    }
+    Ok(None)
+}
+
+/// A document that is being read.
+#[derive(Default)]
+struct Builder {
+    open: Vec<Open>,
+    root: Option<Rc<Node>>,
+    /// What each anchor stands for; `None` as long as it is open.
+    anchors: HashMap<usize, Option<Rc<Node>>>,
+    aliased: usize,
+}
+
+/// A collection that has begun.
+struct Open {
+    position: Position,
+    anchor: usize,
+    content: Content,
+}
+
+enum Content {
+    List(Vec<Rc<Node>>),
+    Mapping(Mapping),
+}
+
+#[derive(Default)]
+struct Mapping {
+    entries: Vec<Entry>,
+    keys: HashSet<String>,
+    key: Option<Key>,
+    merged: Option<Rc<Node>>,
+}
+
+/// A key that waits for its value.
+enum Key {
+    Name(String, Position),
+    Merge,
+}
+
+impl Builder {
+    fn event(&mut self, event: Event<'_>, place: Position) -> Result<(), Fault> {
+        match event {
+            Event::Scalar(text, style, anchor, tag) => self.scalar(&text, style, anchor, tag.as_deref(), place),
+            Event::SequenceStart(_, anchor, _) => self.begin(place, anchor, Content::List(Vec::new())),
+            Event::MappingStart(_, anchor, _) => self.begin(place, anchor, Content::Mapping(Mapping::default())),
+            Event::SequenceEnd | Event::MappingEnd => self.end(),
+            Event::Alias(anchor) => self.alias(anchor, place),
+            _ => Ok(()),
+        }
+    }
+
+    fn begin(&mut self, position: Position, anchor: usize, content: Content) -> Result<(), Fault> {
+        if self.waits_for_key() {
+            return Err(Fault::new(position, Problem::ComplexKey));
+        }
+        if self.open.len() >= DEPTH_MAX {
+            return Err(Fault::new(position, Problem::TooDeep(DEPTH_MAX)));
+        }
+        if anchor != 0 {
+            self.anchors.insert(anchor, None);
+        }
+        self.open.push(Open { position, anchor, content });
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), Fault> {
+        let Some(Open { position, anchor, content }) = self.open.pop() else { return Ok(()) };
+        let node = match content {
+            Content::List(list) => Node::list(position, list),
+            Content::Mapping(mapping) => Node::mapping(position, Self::merge(mapping)?),
+        };
+        self.add(Rc::new(node), anchor)
+    }
+
+    fn scalar(
+        &mut self,
+        text: &str,
+        style: ScalarStyle,
+        anchor: usize,
+        tag: Option<&Tag>,
+        place: Position,
+    ) -> Result<(), Fault> {
+        let is_plain = style == ScalarStyle::Plain && tag.is_none();
+        if is_plain && text == "<<" && self.waits_for_key() {
+            return self.key(Key::Merge, "<<", place);
+        }
+        let value = match tag.map(Tag::core_suffix) {
+            None if is_plain => scalar::plain(text),
+            Some(Some(tag)) => scalar::tagged(tag, text),
+            _ => Ok(Value::Text(text.to_owned())),
+        };
+        let value = value.map_err(|problem| Fault::new(place, problem))?;
+        self.add(Rc::new(Node::scalar(place, value)), anchor)
+    }
+
+    fn alias(&mut self, anchor: usize, place: Position) -> Result<(), Fault> {
+        let node = match self.anchors.get(&anchor) {
+            Some(Some(node)) => Rc::clone(node),
+            _ => return Err(Fault::new(place, Problem::AliasInItself)),
+        };
+        self.aliased = self.aliased.saturating_add(node.size);
+        if self.aliased > ALIASED_MAX {
+            return Err(Fault::new(place, Problem::TooManyAliases(ALIASED_MAX)));
+        }
+        if self.open.len() + node.depth > DEPTH_MAX {
+            return Err(Fault::new(place, Problem::TooDeep(DEPTH_MAX)));
+        }
+        self.place(node, place)
+    }
+
+    fn add(&mut self, node: Rc<Node>, anchor: usize) -> Result<(), Fault> {
+        if anchor != 0 {
+            self.anchors.insert(anchor, Some(Rc::clone(&node)));
+        }
+        let place = node.position;
+        self.place(node, place)
+    }
+
+    /// Puts a node where it is due: a key, a value, an element or the root.
+    fn place(&mut self, node: Rc<Node>, place: Position) -> Result<(), Fault> {
+        if self.waits_for_key() {
+            let name = key_name(&node).ok_or(Fault::new(place, Problem::ComplexKey))?;
+            return self.key(Key::Name(name.clone(), place), &name, place);
+        }
+        match self.open.last_mut().map(|open| &mut open.content) {
+            None => self.root = Some(node),
+            Some(Content::List(list)) => list.push(node),
+            Some(Content::Mapping(mapping)) => match mapping.key.take() {
+                Some(Key::Name(key, position)) => mapping.entries.push(Entry { key, position, value: node }),
+                _ => mapping.merged = Some(node),
+            },
+        }
+        Ok(())
+    }
+
+    fn key(&mut self, key: Key, name: &str, place: Position) -> Result<(), Fault> {
+        if let Some(Open { content: Content::Mapping(mapping), .. }) = self.open.last_mut() {
+            if !mapping.keys.insert(name.to_owned()) {
+                return Err(Fault::new(place, Problem::RepeatedKey(name.to_owned())));
+            }
+            mapping.key = Some(key);
+        }
+        Ok(())
+    }
+
+    fn waits_for_key(&self) -> bool {
+        matches!(self.open.last(), Some(Open { content: Content::Mapping(mapping), .. }) if mapping.key.is_none())
+    }
+
+    /// The entries of a mapping with those that it merges: its own before theirs, and of several
+    /// mappings the earlier before the later (<https://yaml.org/type/merge.html>).
+    fn merge(mapping: Mapping) -> Result<Vec<Entry>, Fault> {
+        let Mapping { mut entries, mut keys, merged, .. } = mapping;
+        let Some(merged) = merged else { return Ok(entries) };
+        let fault = || Fault::new(merged.position, Problem::MergeOfNoMapping);
+        let sources = match &merged.value {
+            Value::Mapping(_) => vec![&merged],
+            Value::List(list) => list.iter().collect(),
+            _ => return Err(fault()),
+        };
+        for source in sources {
+            let Value::Mapping(others) = &source.value else { return Err(fault()) };
+            for entry in others {
+                if keys.insert(entry.key.clone()) {
+                    entries.push(entry.clone());
+                }
+            }
+        }
+        Ok(entries)
+    }
+
+    fn finish(self, end: Position) -> Rc<Node> {
+        self.root.unwrap_or_else(|| Rc::new(Node::scalar(end, Value::Null)))
+    }
+}
+
+/// A key as JSON has it, a text always.
+fn key_name(node: &Node) -> Option<String> {
+    Some(match &node.value {
+        Value::Text(text) => text.clone(),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(number) => number.to_string(),
+        Value::Null => "null".to_owned(),
+        Value::List(_) | Value::Mapping(_) => return None,
+    })
+}

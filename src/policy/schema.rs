@@ -1,0 +1,179 @@
+//! The JSON Schema of the settings that read themselves: what can be said of them in a schema.
+//!
+//! It says less than reading does, never more: what it refuses, podgate refuses too.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+use super::exclusions::NamedWithTerm;
+use super::images::{self, Images};
+use super::mirrors::Mirrors;
+use super::pins::Pins;
+use super::{
+    AllowedPath, Exclusions, ImageExclusions, Message, NamespacePatterns, Patterns, PodCount, PositiveQuantity,
+};
+use crate::pod::RepositoryPrefix;
+
+/// A day as RFC 3339 writes it (section 5.6, `full-date`).
+pub(super) struct Day;
+
+impl JsonSchema for Day {
+    fn schema_name() -> Cow<'static, str> {
+        "Day".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"})
+    }
+}
+
+impl JsonSchema for Message {
+    fn schema_name() -> Cow<'static, str> {
+        "Message".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "minLength": 1,
+            "description": "A text in which {container}, {path} and {found} are filled in; {{ and }} are braces.",
+        })
+    }
+}
+
+impl JsonSchema for AllowedPath {
+    fn schema_name() -> Cow<'static, str> {
+        "AllowedPath".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "pattern": "^/",
+            "description": "An absolute path, exactly; with /** behind it all below it too.",
+        })
+    }
+}
+
+impl JsonSchema for PositiveQuantity {
+    fn schema_name() -> Cow<'static, str> {
+        "PositiveQuantity".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": ["string", "number"],
+            "exclusiveMinimum": 0,
+            "description": "A quantity of Kubernetes above zero, such as \"2\", 500m or 4Gi.",
+        })
+    }
+}
+
+impl JsonSchema for RepositoryPrefix {
+    fn schema_name() -> Cow<'static, str> {
+        "RepositoryPrefix".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "minLength": 1,
+            "description": "A registry, such as registry.example.com, or a part of one, such as docker.io/library.",
+        })
+    }
+}
+
+impl JsonSchema for Images {
+    fn schema_name() -> Cow<'static, str> {
+        "Images".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        images::Settings::json_schema(generator)
+    }
+}
+
+impl JsonSchema for Mirrors {
+    fn schema_name() -> Cow<'static, str> {
+        "Mirrors".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": ["object", "null"], "additionalProperties": {"type": "string", "minLength": 1}})
+    }
+}
+
+impl JsonSchema for Pins {
+    fn schema_name() -> Cow<'static, str> {
+        "Pins".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": ["object", "null"], "additionalProperties": {"type": "string", "minLength": 1}})
+    }
+}
+
+impl JsonSchema for PodCount {
+    fn schema_name() -> Cow<'static, str> {
+        "PodCount".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "integer", "minimum": 1, "maximum": u32::MAX})
+    }
+}
+
+impl JsonSchema for NamespacePatterns {
+    fn schema_name() -> Cow<'static, str> {
+        "NamespacePatterns".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1})
+    }
+}
+
+impl JsonSchema for Patterns {
+    fn schema_name() -> Cow<'static, str> {
+        "Patterns".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": ["array", "null"], "items": {"type": "string"}})
+    }
+}
+
+impl JsonSchema for Exclusions {
+    fn schema_name() -> Cow<'static, str> {
+        "Exclusions".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let named = generator.subschema_for::<NamedWithTerm>();
+        json_schema!({
+            "type": ["array", "null"],
+            "items": {"anyOf": [{"type": "string"}, named]},
+            "description": "Names, or globs with *, each for good or with a reason and a last day.",
+        })
+    }
+}
+
+impl JsonSchema for ImageExclusions {
+    fn schema_name() -> Cow<'static, str> {
+        "ImageExclusions".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let named = generator.subschema_for::<NamedWithTerm>();
+        json_schema!({
+            "type": ["array", "null"],
+            "items": {"anyOf": [{"type": "string"}, named]},
+            "description": "Images in full, with a tag or without, or globs of them.",
+        })
+    }
+}

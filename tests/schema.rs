@@ -1,0 +1,88 @@
+//! The JSON Schema of the configuration, against the configurations that there are.
+
+#![allow(clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+use std::path::Path;
+use std::process::Command;
+
+use jsonschema::Validator;
+use podgate::config;
+use serde_json::Value;
+
+fn printed() -> Validator {
+    let output = Command::new(env!("CARGO_BIN_EXE_podgate")).args(["config", "schema"]).output().expect("podgate runs");
+    assert_eq!(output.status.code(), Some(0));
+    let schema: Value = serde_json::from_slice(&output.stdout).expect("the schema is JSON");
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    jsonschema::validator_for(&schema).expect("the schema is one")
+}
+
+/// YAML as editors read it, in which off is text.
+fn read(text: &str) -> Value {
+    let options = serde_saphyr::options! { strict_booleans: true };
+    serde_saphyr::from_str_with_options(text, options).expect("a configuration is YAML")
+}
+
+#[test]
+fn every_configuration_is_right_under_the_schema() {
+    let schema = printed();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/configurations");
+    let examples = std::fs::read_dir(examples).expect("the examples are there");
+    let mut texts: Vec<(String, String)> = examples
+        .map(|entry| entry.expect("an entry can be read").path())
+        .map(|path| (path.display().to_string(), std::fs::read_to_string(&path).expect("an example can be read")))
+        .collect();
+    assert!(texts.len() > 3, "the examples are there");
+    texts.push(("default.yaml".to_owned(), config::DEFAULT.to_owned()));
+    texts.push((
+        "sections without a value".to_owned(),
+        "mutations:\nvalidations:\n  cpu:\n  hostPath:\nexclude:\n".to_owned(),
+    ));
+    for (name, text) in texts {
+        let faults: Vec<String> = schema.iter_errors(&read(&text)).map(|fault| fault.to_string()).collect();
+        assert!(faults.is_empty(), "{name}: {faults:?}");
+        assert!(config::parse(&text).is_ok(), "{name}");
+    }
+}
+
+#[test]
+fn what_the_schema_refuses_podgate_refuses() {
+    let schema = printed();
+    for text in [
+        "validation: {}",
+        "validations: { privilegd: { action: deny } }",
+        "validations: { privileged: { action: deney } }",
+        "validations: { privileged: { acton: deny } }",
+        "validations: { containerCount: { max: many } }",
+        "validations: { containerCount: { max: -1 } }",
+        "validations: { hostPath: { allow: [data] } }",
+        "validations: { cpu: { action: deny, max: 0 } }",
+        "validations: { cpu: { action: deny, max: [] } }",
+        "validations: { privileged: { message: \"\" } }",
+        "validations: { hostPath: { exclude: { containers: [a] } } }",
+        "mutations: { securityContext: { runAsNonRoot: 1 } }",
+        "mutations: []",
+        "exclude: { namespaces: kube-system }",
+        "exclude: { users: [{ name: a, until: tomorrow }] }",
+        "exclude: { users: [{ reason: none }] }",
+        "workloads: maybe",
+    ] {
+        assert!(!schema.is_valid(&read(text)), "the schema takes {text}");
+        assert!(config::parse(text).is_err(), "podgate takes {text}");
+    }
+}
+
+#[test]
+fn the_schema_says_what_things_are() {
+    let schema = config::schema();
+    let policy = &schema["$defs"]["ContainerCount"];
+    assert_eq!(policy["additionalProperties"], false);
+    assert_eq!(policy["properties"]["max"]["default"], 5);
+    assert_eq!(policy["properties"]["action"]["default"], "deny");
+    // Nothing is without a description, so that an editor can show one.
+    for (name, definition) in schema["$defs"].as_object().expect("there are definitions") {
+        for (key, property) in definition["properties"].as_object().into_iter().flatten() {
+            assert!(property["description"].as_str().is_some_and(|text| !text.is_empty()), "{name}.{key}");
+        }
+    }
+}
