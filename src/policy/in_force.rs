@@ -192,6 +192,9 @@ impl<'r> InForce<'r> {
         if stage == Stage::Final {
             check.run(&validations.promises);
         }
+        for (violation, _) in &mut check.found {
+            prepared.place_as_written(violation);
+        }
         let conflicts = prepared.conflicts().iter().map(|(violation, sidecar)| (violation.clone(), sidecar.rule()));
         conflicts.chain(check.found).collect()
     }
@@ -203,7 +206,7 @@ fn name_sidecars<'v, 'a: 'v>(pod: &Prepared<'a>, violations: impl Iterator<Item 
     for violation in violations {
         let is_own = match violation.subject {
             Subject::Pod => false,
-            Subject::Container { name, .. } => containers.contains(name),
+            Subject::Container { name, .. } | Subject::Sidecar { name, .. } => containers.contains(name),
             Subject::Volume { name, .. } => volumes.contains(name),
         };
         // What it has of the pod, and what others took from it, is not of its configuration.
@@ -242,7 +245,7 @@ impl<'a> Check<'a> {
     fn is_excluded(&self, exclude: &ContainerExclude, subject: Subject<'_>) -> bool {
         let Self { pod, context, .. } = self;
         match subject {
-            Subject::Pod => false,
+            Subject::Pod | Subject::Sidecar { .. } => false,
             Subject::Container { list, index, name } => {
                 exclude.covers_container(name, || context.image(&pod.list(list)[index]), context.today)
             }

@@ -52,7 +52,7 @@ impl Policies {
 fn place_of(place: &Place, violation: &Violation<'_>) -> Option<Place> {
     let owner = match violation.subject {
         Subject::Pod => return None,
-        Subject::Container { .. } => place.member("container"),
+        Subject::Container { .. } | Subject::Sidecar { .. } => place.member("container"),
         Subject::Volume { index, .. } => place.member("volumes").member(&index.to_string()),
     };
     let port = |index: usize| owner.member("ports").member(&index.to_string()).member("hostPort");

@@ -181,6 +181,29 @@ impl<'a> Prepared<'a> {
         }
     }
 
+    /// Names a place as the pod's author knows it, to whom the sidecars before it are unknown.
+    pub(in super::super) fn place_as_written(&self, violation: &mut Violation<'a>) {
+        if let Subject::Container { list, index, name } = violation.subject {
+            violation.subject = match self.written_index(list, index) {
+                Some(index) => Subject::Container { list, index, name },
+                None => Subject::Sidecar { list, name },
+            };
+        }
+        if let Field::OfContainer { list, index, member } = violation.field {
+            violation.field = match self.written_index(list, index) {
+                Some(index) => Field::OfContainer { list, index, member },
+                None => Field::Own(list.field()),
+            };
+        }
+    }
+
+    /// Where a container was before the sidecars came; `None` for one of them.
+    fn written_index(&self, list: ContainerList, index: usize) -> Option<usize> {
+        let places = || self.injected.containers.iter().filter(|(of, ..)| *of == list).map(|(_, place, _)| *place);
+        let is_own = places().any(|place| place == index);
+        (!is_own).then(|| index - places().filter(|place| *place < index).count())
+    }
+
     /// What stands in the way of sidecars, and of which.
     pub(in super::super) fn conflicts(&self) -> &[(Violation<'a>, &'a Sidecar)] {
         &self.conflicts
