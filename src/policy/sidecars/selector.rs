@@ -11,9 +11,11 @@ use crate::json::TextMap;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(super) struct Selector {
+    /// Labels, each with its value.
     #[serde(deserialize_with = "null_is_default")]
     #[schemars(with = "Option<BTreeMap<String, String>>")]
     match_labels: BTreeMap<String, String>,
+    /// What else is asked of labels.
     #[serde(deserialize_with = "null_is_default")]
     #[schemars(with = "Option<Vec<Expression>>")]
     match_expressions: Vec<Requirement>,
@@ -61,8 +63,11 @@ enum Operator {
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Expression {
+    /// The key of the label.
     key: String,
+    /// How it is compared.
     operator: Operator,
+    /// With what it is compared: with `In` and `NotIn` only.
     #[serde(default, deserialize_with = "null_is_default")]
     #[schemars(with = "Option<Vec<String>>")]
     values: Vec<String>,
