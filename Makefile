@@ -33,6 +33,7 @@ bench: ## podgate beside a server that decides nothing, over TLS on loopback
 lint: ## format, clippy, documentation, dependency rules
 	$(CARGO) fmt --check
 	$(CARGO) fmt --check --all --manifest-path fuzz/Cargo.toml
+	$(CARGO) metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml >/dev/null
 	$(CARGO) clippy --locked --all-targets --all-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --document-private-items
 	$(CARGO) test --locked --test dependencies

@@ -10,7 +10,7 @@ use crate::admission::{Finding, Unexaminable};
 use crate::creation::{self, Creation, CreationError, Kind};
 use crate::manifest::{self, Node, Object, Position};
 use crate::policy::{Action, Policies, PolicyName};
-use crate::review::Invalid;
+use crate::review::{Invalid, Malformed};
 
 /// What objects are judged by.
 #[derive(Debug, Clone, Copy)]
@@ -232,7 +232,15 @@ fn place(node: &Node, error: &CreationError) -> (Position, String) {
     const ROOT: &str = "request.object";
     let CreationError::Unexaminable(Unexaminable::Invalid(Invalid::Missing(path) | Invalid::Type { path, .. })) = error
     else {
-        return (node.position, error.to_string());
+        let message = match error {
+            // Its line and column are those of the review.
+            CreationError::Unexaminable(Unexaminable::Malformed(Malformed::Json(error))) => {
+                let message = error.to_string();
+                message.split(" at line ").next().unwrap_or_default().to_owned()
+            }
+            other => other.to_string(),
+        };
+        return (node.position, message);
     };
     let path = path.strip_prefix(ROOT).unwrap_or(path).trim_start_matches('.');
     let position = node.position_of(path);

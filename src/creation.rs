@@ -12,7 +12,7 @@ use time::Date;
 
 use crate::admission::{self, Finding, Unexaminable, Webhook};
 use crate::pod::WorkloadKind;
-use crate::policy::Policies;
+use crate::policy::{Policies, PolicyName};
 
 /// The kinds of objects that podgate judges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,11 +97,13 @@ pub fn create(
     }
     let last = ask(Webhook::Validate, &serde_json::to_vec(&mutated)?)?;
     let mut findings = first.findings;
-    // What /mutate denies, /validate finds again.
-    let known: HashSet<Finding> = findings.iter().cloned().collect();
+    // What /mutate denies, /validate finds again, in other words where a mutation changed the field.
+    let known: HashSet<(PolicyName, String)> =
+        findings.iter().map(|finding| (finding.policy, finding.field.clone())).collect();
+    let is_new = |finding: &Finding| !known.contains(&(finding.policy, finding.field.clone()));
     let written: Value = serde_json::from_slice(object)?;
     let last = last.findings.into_iter().map(|finding| place_as_written(finding, &written, &mutated));
-    findings.extend(last.filter(|finding| !known.contains(finding)));
+    findings.extend(last.filter(is_new));
     Ok(Creation { findings, mutated })
 }
 

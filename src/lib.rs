@@ -6,6 +6,7 @@
 //! ```
 
 pub mod admission;
+mod beginning;
 pub mod certs;
 pub mod check;
 pub mod cli;

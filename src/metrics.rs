@@ -56,11 +56,13 @@ pub struct Metrics {
     handshakes: IntGauge,
     handshake_failures: IntCounterVec,
     refused: IntCounterVec,
-    certificate_expiry: IntGauge,
+    /// Without labels, and not there before the first certificate: a time of 0 would be one that is over.
+    certificate_expiry: IntGaugeVec,
     cluster_errors: IntCounterVec,
     reloads: IntCounterVec,
     reload_successful: IntGaugeVec,
     reload_success_timestamp: IntGaugeVec,
+    configuration_generation: IntGauge,
     exclusions_expired: IntGauge,
     quotas: QuotaMetrics,
 }
@@ -146,10 +148,6 @@ impl Metrics {
             "When what is in use was read from the file, in seconds since 1970.",
             &["file"],
         );
-        for file in ReloadedFile::ALL {
-            reload_successful.with_label_values(&[file.name()]).set(1);
-            reload_success_timestamp.with_label_values(&[file.name()]).set(OffsetDateTime::now_utc().unix_timestamp());
-        }
         let cluster_errors = counters(
             to,
             "podgate_cluster_errors_total",
@@ -194,18 +192,24 @@ impl Metrics {
             refused: counters(
                 to,
                 "podgate_rejected_requests_total",
-                "Requests turned away unread: no AdmissionReview was looked for in them.",
+                "Requests turned away: no AdmissionReview was looked for in them, or its answer was not taken.",
                 &["reason"],
             ),
-            certificate_expiry: gauge(
+            certificate_expiry: gauges(
                 to,
                 "podgate_certificate_expiry_timestamp_seconds",
                 "When the server's certificate expires, in seconds since 1970.",
+                &[],
             ),
             cluster_errors,
             reloads: reloads(to),
             reload_successful,
             reload_success_timestamp,
+            configuration_generation: gauge(
+                to,
+                "podgate_configuration_generation",
+                "How many configurations have been in force since the start, the present one included.",
+            ),
             exclusions_expired: gauge(
                 to,
                 "podgate_exclusions_expired",
@@ -221,11 +225,21 @@ impl Metrics {
         let [success, failure] = RELOAD_RESULTS;
         let result = if is_used { success } else { failure };
         self.reloads.with_label_values(&[file.name(), result]).inc();
-        self.reload_successful.with_label_values(&[file.name()]).set(i64::from(is_used));
         if is_used {
-            let now = OffsetDateTime::now_utc().unix_timestamp();
-            self.reload_success_timestamp.with_label_values(&[file.name()]).set(now);
+            self.in_use(file);
+        } else {
+            self.reload_successful.with_label_values(&[file.name()]).set(0);
         }
+    }
+
+    /// What a file holds is in use from now on.
+    pub(crate) fn in_use(&self, file: ReloadedFile) {
+        let now = OffsetDateTime::now_utc().unix_timestamp();
+        if file == ReloadedFile::Configuration {
+            self.configuration_generation.inc();
+        }
+        self.reload_successful.with_label_values(&[file.name()]).set(1);
+        self.reload_success_timestamp.with_label_values(&[file.name()]).set(now);
     }
 
     /// Counts an answered review and the time it took.
@@ -265,7 +279,11 @@ impl Metrics {
 
     /// Shows the reasons for which requests and handshakes can fail before any has: an increase from
     /// nothing is not seen as one.
-    pub(crate) fn begin_at_zero(&self, refusals: &[&str], handshake_failures: &[&str]) {
+    pub(crate) fn begin_at_zero<'r>(
+        &self,
+        refusals: impl IntoIterator<Item = &'r &'static str>,
+        handshake_failures: &[&str],
+    ) {
         for reason in refusals {
             self.refused.with_label_values(&[reason]);
         }
@@ -274,7 +292,7 @@ impl Metrics {
         }
     }
 
-    /// Counts a request that was turned away unread.
+    /// Counts a request that was turned away.
     pub(crate) fn refused(&self, reason: &'static str) {
         self.refused.with_label_values(&[reason]).inc();
     }
@@ -300,7 +318,7 @@ impl Metrics {
 
     /// The certificate in use expires at `time`.
     pub(crate) fn certificate_expires(&self, time: OffsetDateTime) {
-        self.certificate_expiry.set(time.unix_timestamp());
+        self.certificate_expiry.with_label_values::<&str>(&[]).set(time.unix_timestamp());
     }
 
     /// Counts a request to the API server that failed.

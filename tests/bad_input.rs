@@ -322,6 +322,24 @@ fn a_wrong_type_in_a_field_that_is_read_is_named() {
 
 /// A list of `{}` in a few megabytes would take gigabytes.
 #[test]
+fn what_cannot_be_judged_is_counted_as_what_it_is() {
+    for (request, resource) in [
+        (json!({"operation": "CREATE"}), "pods"),
+        (json!({"operation": "UPDATE", "subResource": "resize"}), "pods/resize"),
+        (json!({"kind": {"group": "apps", "version": "v1", "kind": "Deployment"}}), "deployments"),
+    ] {
+        let mut review = with("/request/object", Some(json!("text")));
+        for (key, value) in request.as_object().into_iter().flatten() {
+            review["request"][key] = value.clone();
+        }
+        let policies = podgate::policy::Policies::default();
+        let webhook = podgate::admission::Webhook::Validate;
+        let answer = podgate::admission::answer(&policies, webhook, review.to_string().as_bytes(), time::Date::MIN);
+        assert_eq!((answer.verdict, answer.resource), (podgate::admission::Verdict::Invalid, resource));
+    }
+}
+
+#[test]
 fn a_list_that_no_pod_can_have_is_not_read() {
     let server = Podgate::start("");
     let spec = "/request/object/spec";

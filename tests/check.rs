@@ -114,18 +114,30 @@ fn check_says_what_review_says() {
         }
         let object = Value::Object(object);
         report.add_file(&checker, "case", object.to_string().as_bytes());
-        let (is_denied, is_readable) = in_a_cluster(&policies, request, &object);
-        assert_eq!(report.unreadable.is_empty(), is_readable, "{}: {:?}", path.display(), report.unreadable);
-        assert_eq!(report.count(Severity::Denied) > 0, is_denied, "{}: {report:?}", path.display());
+        let causes = in_a_cluster(&policies, request, &object);
+        assert_eq!(report.unreadable.is_empty(), causes.is_some(), "{}: {:?}", path.display(), report.unreadable);
+        let causes = causes.unwrap_or_default();
+        assert_eq!(report.count(Severity::Denied) > 0, !causes.is_empty(), "{}: {report:?}", path.display());
+        let violations: Vec<Cause> = (report.objects.iter().flat_map(|object| &object.violations))
+            .filter(|violation| violation.severity == Severity::Denied)
+            .map(|violation| (violation.policy.to_string(), violation.field.clone()))
+            .collect();
+        for cause in &causes {
+            let count = |all: &[Cause]| all.iter().filter(|other| *other == cause).count();
+            assert_eq!(count(&violations), count(&causes), "{}: {cause:?}: {report:?}", path.display());
+        }
         judged += 1;
-        denied += usize::from(is_denied);
+        denied += usize::from(!causes.is_empty());
     }
     assert!(judged > 50 && denied > 10, "{judged} cases, {denied} denied");
 }
 
-/// Whether `/mutate` and then `/validate` deny an object that nobody in particular creates, and whether
-/// they can read it.
-fn in_a_cluster(policies: &podgate::policy::Policies, request: &Value, object: &Value) -> (bool, bool) {
+/// A policy, and the field that breaks it.
+type Cause = (String, String);
+
+/// For what `/mutate` or then `/validate` denies an object that nobody in particular creates; `None` where
+/// they cannot read it.
+fn in_a_cluster(policies: &podgate::policy::Policies, request: &Value, object: &Value) -> Option<Vec<Cause>> {
     let mut request = request.clone();
     request["uid"] = "check".into();
     request["userInfo"] = json!({});
@@ -135,8 +147,14 @@ fn in_a_cluster(policies: &podgate::policy::Policies, request: &Value, object: &
         let answer = admission::answer(policies, webhook, review.to_string().as_bytes(), time::Date::MIN);
         match answer.verdict {
             Verdict::Allowed => {}
-            Verdict::Denied => return (true, true),
-            Verdict::Invalid | Verdict::Malformed => return (false, false),
+            Verdict::Denied => {
+                let answer: Value = serde_json::from_slice(&answer.body).expect("an answer is JSON");
+                let causes = answer["response"]["status"]["details"]["causes"].as_array().expect("there are causes");
+                let text = |value: &Value| value.as_str().expect("a text").to_owned();
+                let policy = |cause: &Value| text(&cause["message"]).split(':').next().unwrap_or_default().to_owned();
+                return Some(causes.iter().map(|cause| (policy(cause), text(&cause["field"]))).collect());
+            }
+            Verdict::Invalid | Verdict::Malformed => return None,
             Verdict::Patched => {
                 let answer: Value = serde_json::from_slice(&answer.body).expect("an answer is JSON");
                 let patch = answer["response"]["patch"].as_str().expect("there is a patch");
@@ -146,7 +164,7 @@ fn in_a_cluster(policies: &podgate::policy::Policies, request: &Value, object: &
             }
         }
     }
-    (false, true)
+    Some(Vec::new())
 }
 
 #[test]

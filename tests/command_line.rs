@@ -173,6 +173,12 @@ fn config_check_names_file_line_column_and_the_nearest_key() {
         );
         assert!(said.contains("did you mean \"hostPath\"?"), "{said}");
     });
+    in_folder(|folder| {
+        let file = folder.file("config.yaml", "");
+        std::fs::write(&file, b"# one\nvalidations: \xff\n").expect("the folder is writable");
+        let said = stderr(&podgate(&["config", "check", &file], b""));
+        assert!(said.starts_with(&format!("podgate: {file}: line 2, column 14: this byte is not UTF-8")), "{said}");
+    });
     let endless = podgate(&["config", "check", "/dev/zero"], b"");
     assert!(stderr(&endless).contains("/dev/zero: the file has more than 1 MiB"), "{}", stderr(&endless));
     let output = podgate(&["config", "check", "/no/such/file"], b"");
@@ -252,8 +258,9 @@ fn completions_are_scripts_of_their_shells() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let output = podgate(&["completions", shell], b"");
         assert_eq!(output.status.code(), Some(0), "{shell}");
-        for word in ["podgate", "check", "--config", "--mutated"] {
-            assert!(stdout(&output).contains(word.trim_start_matches('-')), "{shell}: {word}");
+        let dashes = if shell == "fish" { "-l " } else { "--" };
+        for word in ["podgate".to_owned(), "check".to_owned(), format!("{dashes}config"), format!("{dashes}mutated")] {
+            assert!(stdout(&output).contains(&word), "{shell}: {word}");
         }
     }
     assert_eq!(podgate(&["completions", "tcsh"], b"").status.code(), Some(2));

@@ -87,6 +87,26 @@ fn json_and_sarif_say_the_same_as_text() {
     let results = run["results"].as_array().expect("there are results");
     let count = |name: &str| usize::try_from(summary[name].as_u64().expect("a count")).expect("a small one");
     assert_eq!(results.len(), count("denied") + count("warnings") + count("unreadable"));
+    let (_, text) = check(&folder(), &[names[0], names[1]], b"");
+    let lines: Vec<&str> = text.lines().filter(|line| line.contains(".yaml:")).collect();
+    assert_eq!(results.len(), lines.len(), "{text}");
+    for result in results {
+        let location = &result["locations"][0]["physicalLocation"];
+        let (uri, region) = (location["artifactLocation"]["uri"].as_str().expect("a file"), &location["region"]);
+        let place = format!("{uri}:{}:{}: ", region["startLine"], region["startColumn"]);
+        let message = result["message"]["text"].as_str().expect("a message");
+        let said = lines.iter().filter(|line| line.starts_with(&place) && line.contains(message)).count();
+        assert_eq!(said, 1, "{place}{message} in {text}");
+    }
+    for violation in report["objects"].as_array().into_iter().flatten().flat_map(|object| {
+        object["violations"].as_array().expect("a list").iter().map(move |violation| (object, violation))
+    }) {
+        let (object, violation) = violation;
+        let place =
+            format!("{}:{}:{}: ", object["file"].as_str().expect("a file"), violation["line"], violation["column"]);
+        let message = violation["message"].as_str().expect("a message");
+        assert!(lines.iter().any(|line| line.starts_with(&place) && line.contains(message)), "{place}{message}");
+    }
     for result in results {
         assert!(rules.contains(&&result["ruleId"]), "{result}");
         assert!(result["level"] == "error" || result["level"] == "warning", "{result}");

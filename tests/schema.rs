@@ -35,9 +35,22 @@ fn every_configuration_is_right_under_the_schema() {
     assert!(texts.len() > 3, "the examples are there");
     texts.push(("default.yaml".to_owned(), config::DEFAULT.to_owned()));
     texts.push((
-        "sections without a value".to_owned(),
-        "mutations:\nvalidations:\n  cpu:\n  hostPath:\nexclude:\n".to_owned(),
+        "keys without a value".to_owned(),
+        "mutations:\nvalidations:\n  cpu:\n  hostPath:\n  imageTag: { allowedRegistries: }\nexclude:\nworkloads:\n\
+         namespaceQuota:\n"
+            .to_owned(),
     ));
+    for entry in
+        std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases")).expect("the cases are there")
+    {
+        let path = entry.expect("an entry can be read").path();
+        let case: Value =
+            serde_json::from_slice(&std::fs::read(&path).expect("a case can be read")).unwrap_or_default();
+        if case["config"].is_object() {
+            texts.push((path.display().to_string(), case["config"].to_string()));
+        }
+    }
+    assert!(texts.len() > 50, "the cases have configurations");
     for (name, text) in texts {
         let faults: Vec<String> = schema.iter_errors(&read(&text)).map(|fault| fault.to_string()).collect();
         assert!(faults.is_empty(), "{name}: {faults:?}");
@@ -68,6 +81,13 @@ fn what_the_schema_refuses_podgate_refuses() {
         "exclude: { users: [{ name: a, until: tomorrow }] }",
         "exclude: { users: [{ reason: none }] }",
         "workloads: maybe",
+        "mutations: { images: { mirror: {} } }",
+        "mutations: { images: { pins: { nginx: 1.27 } } }",
+        "mutations: { resources: { requests: { gpu: 1 } } }",
+        "mutations: { resources: { requests: { cpu: 0 } } }",
+        "namespaceQuota: { pods: 0, namespaces: [a] }",
+        "namespaceQuota: { pods: 5, namespaces: [] }",
+        "namespaceQuota: { namespaces: [a] }",
     ] {
         assert!(!schema.is_valid(&read(text)), "the schema takes {text}");
         assert!(config::parse(text).is_err(), "podgate takes {text}");

@@ -17,7 +17,7 @@ pub struct Examined {
 }
 
 /// One violation, in the words in which [`super::answer`] tells of it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug)]
 pub struct Finding {
     /// The policy.
     pub policy: PolicyName,
@@ -47,9 +47,10 @@ pub enum Unexaminable {
 /// # Errors
 /// What [`super::answer`] answers with code 400.
 pub fn examine(policies: &Policies, webhook: Webhook, body: &[u8], today: Date) -> Result<Examined, Unexaminable> {
-    let mut review = review::read(body)?;
-    let requested = review.requested?;
-    review.requested = Ok(requested);
+    let review = review::read(body)?;
+    if let Err(invalid) = review.requested {
+        return Err(invalid.into());
+    }
     let root = describe(&review).root;
     Ok(judge(policies, webhook, &review, today, |judged| {
         let Judged { judgements, mutated, .. } = judged;

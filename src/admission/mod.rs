@@ -338,7 +338,7 @@ impl Outcome {
             body: response.to_json(),
             verdict,
             operation: review.operation.as_str(),
-            resource: resource_label(review),
+            resource: review.resource,
             violations: self.violations.iter().map(|(policy, action)| (policy.as_str(), action.as_str())).collect(),
             event,
         }
@@ -391,15 +391,4 @@ fn names(policies: impl Iterator<Item = PolicyName>) -> String {
     let mut names: Vec<&str> = policies.map(PolicyName::as_str).collect();
     names.dedup();
     names.join(",")
-}
-
-/// The resource as metrics name it: one of the few that podgate judges, or `other`.
-fn resource_label(review: &Review<'_>) -> &'static str {
-    match &review.requested {
-        Ok(Requested::Pod { subresource: Subresource::None, .. }) => "pods",
-        Ok(Requested::Pod { subresource: Subresource::EphemeralContainers, .. }) => "pods/ephemeralcontainers",
-        Ok(Requested::Pod { subresource: Subresource::Resize, .. }) => "pods/resize",
-        Ok(Requested::Workload { kind, .. }) => kind.resource(),
-        Ok(Requested::Other) | Err(_) => "other",
-    }
 }

@@ -6,13 +6,12 @@ use std::sync::Arc;
 use rustls::RootCertStore;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::x509::X509Version;
 
-use super::load::{CertificateError, read};
+use super::load::{CertificateError, certificates, read};
 
 /// One certificate authority or several, any of which may have signed a client's certificate.
 #[derive(Debug, Clone)]
@@ -28,9 +27,7 @@ impl ClientAuthority {
     ///
     /// Where the file cannot be read, holds no certificate, or one that is not of an authority.
     pub fn from_file(file: &Path) -> Result<Self, CertificateError> {
-        let certificates = CertificateDer::pem_slice_iter(&read(file)?)
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| CertificateError::Pem { file: file.to_owned(), error })?;
+        let certificates = certificates(&read(file)?, file)?;
         let count = certificates.len();
         let mut roots = RootCertStore::empty();
         for (index, certificate) in certificates.into_iter().enumerate() {

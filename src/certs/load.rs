@@ -13,7 +13,7 @@ use thiserror::Error;
 use time::OffsetDateTime;
 
 use super::issue::for_localhost;
-use super::validity::Validity;
+use super::validity::{Standing, Validity};
 
 /// Why a certificate or its key cannot be used.
 #[derive(Debug, Error)]
@@ -31,8 +31,14 @@ pub enum CertificateError {
     Pem {
         /// The file.
         file: PathBuf,
-        /// Where it breaks off.
+        /// What is wrong with it.
         error: pem::Error,
+    },
+    /// A file ends too early.
+    #[error("{file} ends inside a section: it is half written, so copy it again", file = .file.display())]
+    HalfWritten {
+        /// The file.
+        file: PathBuf,
     },
     /// The certificate file holds something else.
     #[error(
@@ -54,10 +60,15 @@ pub enum CertificateError {
         file: PathBuf,
     },
     /// The certificate cannot be parsed.
-    #[error("the first certificate in {file} is no X.509 certificate: {error}", file = .file.display())]
+    #[error(
+        "certificate {number} in {file} is no X.509 certificate: {error}; clients refuse the whole chain for it",
+        file = .file.display()
+    )]
     NotX509 {
         /// The file.
         file: PathBuf,
+        /// Which of those in the file, from 1.
+        number: usize,
         /// What is wrong with it.
         error: String,
     },
@@ -100,6 +111,17 @@ pub enum CertificateError {
     Make(#[from] rcgen::Error),
 }
 
+impl CertificateError {
+    /// What keeps a file from being PEM.
+    fn pem(file: &Path, error: pem::Error) -> Self {
+        let file = file.to_owned();
+        match error {
+            pem::Error::MissingSectionEnd { .. } => Self::HalfWritten { file },
+            error => Self::Pem { file, error },
+        }
+    }
+}
+
 /// A certificate chain with its private key, ready to be shown.
 #[derive(Debug, Clone)]
 pub struct ServerCertificate {
@@ -137,13 +159,11 @@ impl ServerCertificate {
         certificate: &Path,
         key: &Path,
     ) -> Result<Self, CertificateError> {
-        let chain = CertificateDer::pem_slice_iter(chain)
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| CertificateError::Pem { file: certificate.to_owned(), error })?;
+        let chain = certificates(chain, certificate)?;
         let private_key = match PrivateKeyDer::from_pem_slice(private_key) {
             Ok(private_key) => private_key,
             Err(pem::Error::NoItemsFound) => return Err(CertificateError::NoKey { file: key.to_owned() }),
-            Err(error) => return Err(CertificateError::Pem { file: key.to_owned(), error }),
+            Err(error) => return Err(CertificateError::pem(key, error)),
         };
         Self::new(chain, private_key, certificate, key)
     }
@@ -160,10 +180,10 @@ impl ServerCertificate {
         self.validity
     }
 
-    /// Whether no client takes the certificate any more.
+    /// Whether a client takes the certificate now.
     #[must_use]
-    pub fn has_expired(&self) -> bool {
-        self.validity.has_ended(OffsetDateTime::now_utc())
+    pub fn standing(&self) -> Standing {
+        self.validity.standing(OffsetDateTime::now_utc())
     }
 
     /// The chain, the server's own certificate first.
@@ -203,11 +223,20 @@ pub(super) fn read(file: &Path) -> Result<Vec<u8>, CertificateError> {
     std::fs::read(file).map_err(|error| CertificateError::Read { file: file.to_owned(), error })
 }
 
-/// The validity of the first certificate of the chain.
+/// The certificates in what a file holds.
+pub(super) fn certificates(pem: &[u8], file: &Path) -> Result<Vec<CertificateDer<'static>>, CertificateError> {
+    let each = CertificateDer::pem_slice_iter(pem);
+    each.collect::<Result<_, _>>().map_err(|error| CertificateError::pem(file, error))
+}
+
+/// The validity of the first certificate of the chain, all of which has to be certificates.
 fn validity(chain: &[CertificateDer<'_>], file: &Path) -> Result<Validity, CertificateError> {
-    let first = chain.first().ok_or_else(|| CertificateError::NoCertificate { file: file.to_owned() })?;
-    match x509_parser::parse_x509_certificate(first) {
-        Ok((_, certificate)) => Ok(Validity::of(&certificate)),
-        Err(error) => Err(CertificateError::NotX509 { file: file.to_owned(), error: error.to_string() }),
-    }
+    let validities: Result<Vec<_>, _> = (1..)
+        .zip(chain)
+        .map(|(number, certificate)| match x509_parser::parse_x509_certificate(certificate) {
+            Ok((_, certificate)) => Ok(Validity::of(&certificate)),
+            Err(error) => Err(CertificateError::NotX509 { file: file.to_owned(), number, error: error.to_string() }),
+        })
+        .collect();
+    validities?.first().copied().ok_or_else(|| CertificateError::NoCertificate { file: file.to_owned() })
 }

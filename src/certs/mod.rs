@@ -13,4 +13,4 @@ pub use issue::{IssueError, Issued, SERVICE_NAMES, issue};
 pub use load::{CertificateError, ServerCertificate};
 pub use material::Material;
 pub use rotation::{Change, Lifetimes, LifetimesError, Registration, Rotation, Steps};
-pub use validity::Validity;
+pub use validity::{Standing, Validity};

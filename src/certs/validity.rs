@@ -17,6 +17,17 @@ pub struct Validity {
     pub ends: OffsetDateTime,
 }
 
+/// How a certificate stands at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Clients do not take it yet.
+    NotYetValid,
+    /// Clients take it.
+    Valid,
+    /// Clients take it no more.
+    Expired,
+}
+
 impl Validity {
     /// The validity of a certificate that is made now and lives for `lifetime`.
     #[must_use]
@@ -33,6 +44,18 @@ impl Validity {
     #[must_use]
     pub fn includes(self, now: OffsetDateTime) -> bool {
         self.starts <= now && now <= self.ends
+    }
+
+    /// How the certificate stands for a clock that says `now`.
+    #[must_use]
+    pub fn standing(self, now: OffsetDateTime) -> Standing {
+        if now < self.starts {
+            Standing::NotYetValid
+        } else if self.has_ended(now) {
+            Standing::Expired
+        } else {
+            Standing::Valid
+        }
     }
 
     /// Whether it is over.

@@ -9,7 +9,7 @@ use tracing::{info, warn};
 
 use super::duration;
 use super::follow::CertificateFiles;
-use crate::certs::{CertificateError, Lifetimes, LifetimesError, ServerCertificate};
+use crate::certs::{CertificateError, Lifetimes, LifetimesError, ServerCertificate, Standing};
 use crate::cluster::{self, ClusterError, ConnectError, Keeper, Listener, Operation, SecretName};
 use crate::metrics::ReloadedFile;
 use crate::server::Control;
@@ -88,10 +88,13 @@ impl Source {
             Self::Files(files) => {
                 let certificate = ServerCertificate::from_files(&files.certificate, &files.key)?;
                 let (file, expires) = (files.certificate.display(), certificate.expires().date());
-                if certificate.has_expired() {
-                    warn!(%file, expired = %expires, "the certificate has expired: replace it");
-                } else {
-                    info!(%file, %expires, "certificate");
+                match certificate.standing() {
+                    Standing::Valid => info!(%file, %expires, "certificate"),
+                    Standing::NotYetValid => {
+                        let starts = certificate.validity().starts;
+                        warn!(%file, %starts, "the certificate is not valid yet: until then the server is not ready");
+                    }
+                    Standing::Expired => warn!(%file, expired = %expires, "the certificate has expired: replace it"),
                 }
                 Ok(Some(certificate))
             }

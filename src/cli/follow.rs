@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use time::OffsetDateTime;
 use tokio::sync::Notify;
+use tokio::time::timeout;
 use tracing::{error, info, warn};
 
-use crate::certs::{ClientAuthority, ServerCertificate};
+use crate::certs::{ClientAuthority, ServerCertificate, Standing};
 use crate::config;
 use crate::metrics::ReloadedFile;
 use crate::policy::Policies;
@@ -33,27 +35,46 @@ impl CertificateFiles {
 
     /// Shows what the files hold whenever that changes, for ever.
     pub(super) async fn follow(mut self, control: Control, interval: Duration) {
+        let mut valid_in = None;
         loop {
-            self.followed.changed(interval).await;
-            let file = self.certificate.display();
-            let is_used = match ServerCertificate::from_files(&self.certificate, &self.key) {
-                Ok(certificate) if certificate.has_expired() => {
-                    let expired = certificate.expires().date();
-                    error!(%file, %expired, "the new certificate has expired already: the old one is kept");
-                    false
-                }
-                Ok(certificate) => {
-                    control.replace_certificate(&certificate);
-                    info!(%file, expires = %certificate.expires().date(), "new certificate");
-                    true
-                }
+            let changed = self.followed.changed(interval);
+            match valid_in.take() {
+                None => changed.await,
+                // Whichever comes first.
+                Some(duration) => timeout(duration, changed).await.unwrap_or(()),
+            }
+            match ServerCertificate::from_files(&self.certificate, &self.key) {
+                Ok(certificate) => valid_in = self.show(&certificate, &control),
                 Err(reason) => {
                     error!(%reason, "the new certificate cannot be used: the old one is kept");
-                    false
+                    control.count_reload(ReloadedFile::Certificate, false);
                 }
-            };
-            control.count_reload(ReloadedFile::Certificate, is_used);
+            }
         }
+    }
+
+    /// Shows a certificate that clients take. For one that they do not take yet: how long until they do.
+    fn show(&self, certificate: &ServerCertificate, control: &Control) -> Option<Duration> {
+        let (file, expires) = (self.certificate.display(), certificate.expires().date());
+        let standing = certificate.standing();
+        let valid_in = match standing {
+            Standing::Valid => {
+                control.replace_certificate(certificate);
+                info!(%file, %expires, "new certificate");
+                None
+            }
+            Standing::NotYetValid => {
+                let starts = certificate.validity().starts;
+                error!(%file, %starts, "the new certificate is not valid yet: the old one is kept until then");
+                Duration::try_from(starts - OffsetDateTime::now_utc()).ok()
+            }
+            Standing::Expired => {
+                error!(%file, expired = %expires, "the new certificate has expired already: the old one is kept");
+                None
+            }
+        };
+        control.count_reload(ReloadedFile::Certificate, standing == Standing::Valid);
+        valid_in
     }
 }
 
@@ -75,7 +96,7 @@ impl ClientAuthorityFile {
         loop {
             self.followed.changed(interval).await;
             let loaded = ClientAuthority::from_file(&self.path);
-            control.count_reload(ReloadedFile::ClientAuthority, loaded.is_ok());
+            let is_used = loaded.is_ok();
             match loaded {
                 Ok(authority) => {
                     let (file, authorities) = (self.path.display(), authority.count());
@@ -84,6 +105,7 @@ impl ClientAuthorityFile {
                 }
                 Err(reason) => error!(%reason, "the new client authority cannot be used: the old one is kept"),
             }
+            control.count_reload(ReloadedFile::ClientAuthority, is_used);
         }
     }
 }
@@ -131,7 +153,7 @@ impl ConfigurationFile {
         loop {
             self.followed.changed(interval).await;
             let loaded = config::load(&self.path);
-            control.count_reload(ReloadedFile::Configuration, loaded.is_ok());
+            let is_used = loaded.is_ok();
             match loaded {
                 Ok(new) => {
                     info!(file = %self.path.display(), "new configuration");
@@ -142,6 +164,7 @@ impl ConfigurationFile {
                 }
                 Err(reason) => error!(%reason, "the new configuration cannot be used: the old one is kept"),
             }
+            control.count_reload(ReloadedFile::Configuration, is_used);
         }
     }
 }

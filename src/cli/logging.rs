@@ -13,6 +13,10 @@ const FILTER_VARIABLE: &str = "PODGATE_LOG";
 /// The client of the API server tells of each request that fails; podgate does so once.
 const DEFAULT_FILTER: &str = "info,kube_client=off";
 
+/// What a bare level, such as `debug`, is not meant for: HTTP/2 alone has ten lines for each review. Named in
+/// the variable, they talk as they are told to.
+const TALKATIVE: &str = "h2=info,hyper=info,hyper_util=info,rustls=info,tower=info";
+
 /// How a line of the log is written.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(super) enum LogFormat {
@@ -28,7 +32,7 @@ pub(super) fn start(format: LogFormat) -> Result<(), String> {
         format!("cannot read {FILTER_VARIABLE}: {error}; set it to a level, such as debug")
     };
     let directives = match std::env::var(FILTER_VARIABLE) {
-        Ok(directives) => directives,
+        Ok(directives) => format!("{TALKATIVE},{directives}"),
         Err(VarError::NotPresent) => DEFAULT_FILTER.to_owned(),
         Err(error) => return Err(wrong(&error)),
     };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use tokio::sync::Notify;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use tracing::error;
 
 use crate::cluster::{self, Operation, QuotaCounts, QuotaKeeper, QuotaListener};
@@ -14,8 +14,6 @@ use crate::server::Control;
 
 /// How often to look whether there is an API server now, where there was none to talk to.
 const RETRY: Duration = Duration::from_secs(60);
-/// How often to look at the configuration, where nobody says that it changed.
-const INTERVAL: Duration = Duration::from_secs(60);
 
 /// Keeps the quotas whenever the configuration in force has the key, for ever. Before it has, there is
 /// no client of the API server.
@@ -23,8 +21,7 @@ pub(super) async fn keep(policies: Arc<ArcSwap<Policies>>, reloaded: Arc<Notify>
     loop {
         while policies.load().namespace_quota.is_none() {
             control.show_quotas(QuotaCounts::default(), true);
-            // Either way the configuration is looked at again.
-            let _ = timeout(INTERVAL, reloaded.notified()).await;
+            reloaded.notified().await;
         }
         control.show_quotas(QuotaCounts::default(), false);
         match cluster::connect().await {

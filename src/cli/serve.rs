@@ -52,7 +52,7 @@ pub(super) struct Arguments {
     /// How long to accept connections after SIGTERM, while the cluster learns of it
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration::parse)]
     drain_delay: Duration,
-    /// Connections to keep open; at the limit, the one that did the least has to go
+    /// HTTP/1.1 connections to keep open; at the limit, the one that did the least has to go
     #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().connections, value_parser = positive)]
     max_connections: usize,
     /// The largest review to accept, in bytes

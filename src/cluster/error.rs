@@ -123,7 +123,7 @@ pub enum ClusterError {
         /// What the API server said.
         message: String,
     },
-    /// No answer.
+    /// No answer, or one of a server that is too busy to have a better one.
     #[error("cannot {operation} {object}: {reason}; see whether the API server can be reached from this node")]
     Unreachable {
         /// What was asked.
@@ -150,6 +150,10 @@ impl ClusterError {
         let message = if status.message.is_empty() { status.reason.clone() } else { status.message.clone() };
         if status.is_forbidden() {
             return Self::Forbidden { operation, object, message };
+        }
+        // What is too busy, or broken, is so whatever it is asked for.
+        if status.code == 429 || status.code >= 500 {
+            return Self::Unreachable { operation, object, reason: message };
         }
         Self::Refused { operation, object, message }
     }
@@ -218,6 +222,14 @@ mod tests {
             "podgate may not list and watch the namespaces: no; grant it what the kustomize component deploy/quota does"
         );
         assert!(said(Operation::ReadSecret).ends_with("grant it what deploy/base/rbac.yaml does"));
+    }
+
+    #[test]
+    fn what_is_too_busy_is_so_for_every_object() {
+        for (code, is_of_this_object) in [(422, true), (429, false), (500, false), (503, false)] {
+            let error = error(Operation::WriteQuota, status(code, "", "no"));
+            assert_eq!(error.is_of_this_object(), is_of_this_object, "{code}");
+        }
     }
 
     #[test]

@@ -49,6 +49,16 @@ impl Fault {
         Self::at(error.location(), what(error), text)
     }
 
+    /// A byte that is no text, after those that are.
+    pub(super) fn not_utf8(before: &[u8]) -> Self {
+        let before = String::from_utf8_lossy(before);
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        let place =
+            [before.matches('\n').count(), line.chars().count()].map(|count| u64::try_from(count).unwrap_or(0) + 1);
+        let what = "this byte is not UTF-8: save the file as UTF-8".to_owned();
+        Self { place: Some(place.into()), what, line: Some(line.to_owned()) }
+    }
+
     pub(super) fn at(location: Option<Location>, what: String, text: &str) -> Self {
         let place = location.map(|location| (location.line(), location.column())).filter(|(line, _)| *line > 0);
         let line = place

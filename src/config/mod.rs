@@ -28,13 +28,14 @@ const SIZE_MAX: u64 = 1 << 20;
 /// A file that cannot be read, or that is not a configuration: the error names line and column.
 pub fn load(path: &Path) -> Result<Policies, ConfigError> {
     let unreadable = |error| ConfigError::Unreadable { path: path.to_owned(), error };
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     let file = File::open(path).map_err(unreadable)?;
-    file.take(SIZE_MAX + 1).read_to_string(&mut text).map_err(unreadable)?;
-    if u64::try_from(text.len()).is_ok_and(|size| size > SIZE_MAX) {
+    file.take(SIZE_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if u64::try_from(bytes.len()).is_ok_and(|size| size > SIZE_MAX) {
         return Err(ConfigError::TooLarge { path: path.to_owned() });
     }
-    parse(&text).map_err(|fault| ConfigError::Invalid { path: path.to_owned(), fault })
+    let text = std::str::from_utf8(&bytes).map_err(|error| Fault::not_utf8(&bytes[..error.valid_up_to()]));
+    text.and_then(parse).map_err(|fault| ConfigError::Invalid { path: path.to_owned(), fault })
 }
 
 /// Reads the text of a configuration file; an empty one is the default policy.

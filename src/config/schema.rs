@@ -13,32 +13,25 @@ pub fn schema() -> Value {
     let settings = SchemaSettings::draft2020_12().for_deserialize();
     let mut schema = settings.into_generator().into_root_schema_for::<Policies>();
     schema.insert("title".to_owned(), "podgate configuration".into());
-    let definitions = schema.get("$defs").cloned().unwrap_or_default();
-    NullableSections { definitions }.transform(&mut schema);
+    NullableKeys.transform(&mut schema);
     schema.to_value()
 }
 
-/// A section without a value, such as `validations:` with all below it commented out, is none.
-struct NullableSections {
-    definitions: Value,
-}
+/// A key without a value, such as `validations:` with all below it commented out, is none.
+struct NullableKeys;
 
-impl Transform for NullableSections {
+impl Transform for NullableKeys {
     fn transform(&mut self, schema: &mut Schema) {
         transform_subschemas(self, schema);
         let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
-        for property in properties.values_mut() {
-            let Some(reference) = property.get("$ref").and_then(Value::as_str) else { continue };
-            let name = reference.rsplit('/').next().unwrap_or_default();
-            let definition = &self.definitions[name];
-            if definition["type"] != "object" && definition["$ref"].is_null() {
+        for property in properties.values_mut().filter_map(Value::as_object_mut) {
+            if property.get("type").is_some_and(Value::is_array) {
                 continue;
             }
-            if let Some(members) = property.as_object_mut()
-                && let Some(reference) = members.remove("$ref")
-            {
-                members.insert("anyOf".to_owned(), json!([{"$ref": reference}, {"type": "null"}]));
-            }
+            let said_of_it = ["description", "default"].map(|key| property.remove_entry(key));
+            let value = Value::Object(std::mem::take(property));
+            property.extend(said_of_it.into_iter().flatten());
+            property.insert("anyOf".to_owned(), json!([value, {"type": "null"}]));
         }
     }
 }

@@ -1,12 +1,12 @@
 //! The keys of one object, to notice one that comes twice.
 
 use std::collections::HashSet;
-use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 
 use smallvec::SmallVec;
 
 use super::Text;
+use crate::beginning::beginning;
 
 /// More keys than any object of the Kubernetes API that podgate reads has; up to here comparing
 /// is cheaper than hashing, and beyond it a hash set keeps a hostile object's cost linear.
@@ -26,26 +26,10 @@ pub(super) struct Keys<'de> {
     /// A bit for each key seen, so that most new keys need no comparison at all.
     fingerprints: u64,
     few: SmallVec<[Text<'de>; 16]>,
-    many: Option<Many>,
-}
-
-/// Keys by their hash alone, which takes a fraction of the memory. No repeated key escapes that. Two that
-/// differ can have one hash, and are refused then: by chance in one of 2⁶⁴ pairs, and on purpose never,
-/// for the hash has a random seed.
-#[derive(Default)]
-struct Many {
-    hasher: RandomState,
-    hashes: HashSet<u64>,
-}
-
-impl Many {
-    fn contains(&self, key: &str) -> bool {
-        self.hashes.contains(&self.hasher.hash_one(key))
-    }
-
-    fn insert(&mut self, key: &str) {
-        self.hashes.insert(self.hasher.hash_one(key));
-    }
+    /// Keys by their hash alone, which takes a fraction of the memory. No repeated key escapes that. Two
+    /// that differ can have one hash, and are refused then: by chance in one of 2⁶⁴ pairs, and on purpose
+    /// never, for the hash has a random seed.
+    many: Option<HashSet<u64>>,
 }
 
 impl<'de> Keys<'de> {
@@ -65,13 +49,12 @@ impl<'de> Keys<'de> {
             return Ok(());
         }
         let many = self.many.get_or_insert_default();
-        if maybe_seen && (self.few.contains(&key) || many.contains(&key)) {
+        if maybe_seen && self.few.contains(&key) || !many.insert(many.hasher().hash_one(&*key)) {
             return Err(KeyError::Repeated(key));
         }
-        if many.hashes.len() == COUNT_MAX - FEW {
+        if many.len() > COUNT_MAX - FEW {
             return Err(KeyError::TooMany);
         }
-        many.insert(&key);
         Ok(())
     }
 }
@@ -79,15 +62,10 @@ impl<'de> Keys<'de> {
 /// What is wrong with the keys of an object.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum KeyError<'de> {
-    #[error("repeated key {:?}", beginning(.0))]
+    #[error("repeated key {:?}", beginning(.0, SHOWN_MAX))]
     Repeated(Text<'de>),
     #[error("an object of more than {COUNT_MAX} members")]
     TooMany,
-}
-
-/// As much of a key as a message shows.
-fn beginning(key: &str) -> &str {
-    key.char_indices().nth(SHOWN_MAX).map_or(key, |(end, _)| &key[..end])
 }
 
 /// A number below 64 that spreads the field names of the Kubernetes API well enough.

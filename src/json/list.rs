@@ -5,9 +5,7 @@ use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 
-use super::unexpected;
-
-use super::{LISTED_MAX, Members, Object, Text};
+use super::{LISTED_MAX, Members, Object, Text, unexpected};
 
 /// What lists are made of. Without a limit a body of a few megabytes of `{}` would take hundreds of
 /// times its size.

@@ -67,7 +67,7 @@ impl<'de, T: Members<'de>> Visitor<'de> for ObjectVisitor<T> {
     }
 
     // What was found instead is named by its type alone: it may be all of a pod as a string, or
-    // what an annotation keeps secret.
+    // what an annotation keeps secret. In place of a list there is no such secret but a string.
     fn visit_str<E: Error>(self, _: &str) -> Result<Self::Value, E> {
         Err(unexpected("string", &self))
     }

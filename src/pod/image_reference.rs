@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer};
 
+use crate::beginning::beginning;
+
 /// The most characters that the path of a repository in full may have: without its registry, and with
 /// the `library/` of an official image.
 const PATH_LENGTH_MAX: usize = 255;
@@ -58,10 +60,10 @@ impl<'a> ImageReference<'a> {
         };
         check_repository(repository)?;
         if let Some(tag) = tag.filter(|tag| !is_tag(tag)) {
-            return Err(InvalidReference::Tag { found: beginning(tag) });
+            return Err(InvalidReference::Tag { found: beginning(tag, REPEATED_MAX).into_owned() });
         }
         if let Some(digest) = digest.filter(|digest| !is_digest(digest)) {
-            return Err(InvalidReference::Digest { found: beginning(digest) });
+            return Err(InvalidReference::Digest { found: beginning(digest, REPEATED_MAX).into_owned() });
         }
         Ok(Self { repository, tag, digest })
     }
@@ -211,7 +213,7 @@ pub enum InvalidReference {
 }
 
 fn check_repository(repository: &str) -> Result<(), InvalidReference> {
-    let invalid = || InvalidReference::Repository { found: beginning(repository) };
+    let invalid = || InvalidReference::Repository { found: beginning(repository, REPEATED_MAX).into_owned() };
     let path = match repository.split_once('/') {
         // A first element that is written as a host is one, and may have upper case and a port.
         Some((domain, path)) if is_domain(domain) => path,
@@ -220,28 +222,21 @@ fn check_repository(repository: &str) -> Result<(), InvalidReference> {
     if !path.split('/').all(is_path_component) {
         return Err(invalid());
     }
-    if path_length(repository) > PATH_LENGTH_MAX {
+    let official = OFFICIAL_IMAGES.len() + "/".len();
+    // Most are too short to be looked at.
+    if repository.len() + official > PATH_LENGTH_MAX && path_length(repository, official) > PATH_LENGTH_MAX {
         return Err(InvalidReference::TooLong);
     }
     Ok(())
 }
 
-/// The length of a repository's path, as it is in full.
-fn path_length(repository: &str) -> usize {
-    let official = OFFICIAL_IMAGES.len() + "/".len();
+/// The length of a repository's path, as it is in full: `official` longer for an official image.
+fn path_length(repository: &str, official: usize) -> usize {
     match repository.split_once('/') {
         None => official + repository.len(),
         Some((DEFAULT_DOMAIN | FORMER_DEFAULT_DOMAIN, path)) if !path.contains('/') => official + path.len(),
         Some((domain, path)) if names_registry(domain) && is_domain(domain) => path.len(),
         Some(_) => repository.len(),
-    }
-}
-
-/// As much of a wrong part as an error repeats.
-fn beginning(part: &str) -> String {
-    match part.char_indices().nth(REPEATED_MAX) {
-        Some((end, _)) => format!("{}…", &part[..end]),
-        None => part.to_owned(),
     }
 }
 

@@ -98,17 +98,6 @@ impl<'m> ActiveMutations<'m> {
         self.resources(container)?.missing_limit(pod, list, container, name)
     }
 
-    /// The request that a container lacks, where one is due.
-    pub(super) fn missing_request(
-        &self,
-        pod: &PodSpec<'_>,
-        list: ContainerList,
-        container: &Container<'_>,
-        name: ResourceName,
-    ) -> Option<&'m Quantity<'static>> {
-        self.resources(container)?.missing_request(pod, list, container, name)
-    }
-
     /// The limit that the pod as a whole lacks, where one is due.
     pub(super) fn missing_pod_limit<'q>(&self, pod: &'q PodSpec<'q>, name: ResourceName) -> Option<&'q Quantity<'q>>
     where

@@ -72,7 +72,7 @@ impl fmt::Display for Advice {
             }
             Self::EveryNamespace { list, name } => write!(
                 formatter,
-                "{list}: {name:?} matches every namespace, so that nothing is left to judge: name those that you mean"
+                "{list}: {name:?} matches every namespace, so that it exempts every pod: name those that you mean"
             ),
             Self::TooBroad { list, name, matches } => write!(
                 formatter,

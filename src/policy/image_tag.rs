@@ -63,7 +63,9 @@ impl ImageTag {
     /// What is wrong with an image, and what to do; `written` is what its author wrote, `image`
     /// what the mutations make of it.
     fn complaints(&self, written: &str, image: &str) -> Vec<String> {
-        match (ImageReference::parse(written), ImageReference::parse(image)) {
+        let own = ImageReference::parse(written);
+        let reference = if written == image { own.clone() } else { ImageReference::parse(image) };
+        match (own, reference) {
             (Ok(own), Ok(reference)) => {
                 let of_registry = self.of_registry(written, &own, &reference);
                 self.of_version(written, &own, &reference).into_iter().chain(of_registry).collect()

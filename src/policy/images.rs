@@ -20,12 +20,13 @@ use super::{ContainerExclude, ImageTag, PolicyName, null_is_default};
 use crate::pod::ImageReference;
 
 /// The settings of `images`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, schemars::JsonSchema)]
 #[serde(from = "Settings")]
 pub struct Images {
     mirrors: Mirrors,
     pins: Pins,
     /// By repository in full, as it is after the mirrors.
+    #[schemars(skip)]
     versions: HashMap<String, Version>,
     /// Whose requests, and which containers, it does not concern. The images in it are those that
     /// authors write, before this mutation.
@@ -35,7 +36,7 @@ pub struct Images {
 /// Where images come from, and in which version.
 #[derive(Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub(super) struct Settings {
+struct Settings {
     /// Registries or beginnings of repositories, each with what comes in its place.
     #[serde(deserialize_with = "null_is_default")]
     mirrors: Mirrors,

@@ -10,8 +10,8 @@ use serde::{Deserialize, Deserializer};
 
 use crate::pod::{ImageReference, InvalidPrefix, RepositoryPrefix};
 
-/// Prefixes of repositories, each with what comes in its place. The cost of a look-up does not
-/// grow with their number.
+/// Prefixes of repositories, each with what comes in its place. The cost of a look-up hardly
+/// grows with their number.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Mirrors {
     /// As the configuration file has them.

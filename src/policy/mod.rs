@@ -66,7 +66,6 @@ pub use memory::Memory;
 pub use message::{InvalidMessage, Message};
 pub use mutating::Mutated;
 pub use namespace_quota::{NamespacePatterns, NamespaceQuota, PodCount};
-pub use patterns::Patterns;
 pub use pod_limit::{MissingMax, PodLimit};
 pub use positive_quantity::PositiveQuantity;
 pub use privileged::Privileged;

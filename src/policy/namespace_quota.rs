@@ -16,7 +16,8 @@ use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use time::Date;
 
-use super::{Patterns, Policies};
+use super::Policies;
+use super::patterns::Patterns;
 
 /// Namespaces that never get a quota, as the webhook configurations leave them out, too.
 const NEVER: [&str; 4] = ["kube-system", "kube-public", "kube-node-lease", "security-system"];

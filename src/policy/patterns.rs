@@ -2,28 +2,24 @@
 
 use std::collections::HashSet;
 
-use serde::{Deserialize, Deserializer};
-
 /// A list of names: exact ones, and globs in which `*` stands for any number of characters.
 ///
 /// The cost of a match does not grow with the number of exact names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Patterns {
+pub(super) struct Patterns {
     exact: HashSet<String>,
     globs: Vec<String>,
 }
 
 impl Patterns {
-    /// Whether a name matches one of them.
-    #[must_use]
-    pub fn matches(&self, name: &str) -> bool {
-        self.exact.contains(name) || self.globs.iter().any(|glob| glob_matches(glob, name))
+    /// Whether there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.exact.is_empty() && self.globs.is_empty()
     }
 
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.exact.is_empty() && self.globs.is_empty()
+    /// Whether a name matches one of them.
+    pub(super) fn matches(&self, name: &str) -> bool {
+        self.exact.contains(name) || self.globs.iter().any(|glob| glob_matches(glob, name))
     }
 }
 
@@ -31,12 +27,6 @@ impl<S: Into<String>> FromIterator<S> for Patterns {
     fn from_iter<I: IntoIterator<Item = S>>(names: I) -> Self {
         let (globs, exact) = names.into_iter().map(Into::into).partition(|name: &String| name.contains('*'));
         Self { exact: HashSet::from_iter::<Vec<String>>(exact), globs }
-    }
-}
-
-impl<'de> Deserialize<'de> for Patterns {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Option::<Vec<String>>::deserialize(deserializer)?.unwrap_or_default().into_iter().collect())
     }
 }
 

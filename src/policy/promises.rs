@@ -73,13 +73,15 @@ impl Validation for Promises {
             if security_context.is_some_and(|forced| forced.lacks_non_root(pod, container)) {
                 due.push("securityContext.runAsNonRoot: true".to_owned());
             }
-            for name in ResourceName::ALL {
-                let missing = mutations.missing_limit(pod, list, container, name);
-                due.extend(missing.map(|amount| limit(name, amount)));
-            }
-            for name in ResourceName::ALL {
-                let missing = mutations.missing_request(pod, list, container, name);
-                due.extend(missing.map(|amount| format!("{}: {}", name.request_field(), amount.as_str())));
+            if let Some(resources) = mutations.resources(container) {
+                for name in ResourceName::ALL {
+                    let missing = resources.missing_limit(pod, list, container, name);
+                    due.extend(missing.map(|amount| limit(name, amount)));
+                }
+                for name in ResourceName::ALL {
+                    let missing = resources.missing_request(pod, list, container, name);
+                    due.extend(missing.map(|amount| format!("{}: {}", name.request_field(), amount.as_str())));
+                }
             }
             lacks(Subject::Container { list, index, name: &container.name }, due);
         }

@@ -1,18 +1,16 @@
 //! The JSON Schema of the settings that read themselves: what can be said of them in a schema.
 //!
-//! It says less than reading does, never more: what it refuses, podgate refuses too.
+//! It says less than reading does, never more: what it refuses, podgate refuses too. Only numbers and truth
+//! values in quotes, which the reader of YAML takes for what they are, are wrong by it.
 
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use super::exclusions::NamedWithTerm;
-use super::images::{self, Images};
 use super::mirrors::Mirrors;
 use super::pins::Pins;
-use super::{
-    AllowedPath, Exclusions, ImageExclusions, Message, NamespacePatterns, Patterns, PodCount, PositiveQuantity,
-};
+use super::{AllowedPath, Exclusions, ImageExclusions, Message, NamespacePatterns, PodCount, PositiveQuantity};
 use crate::pod::RepositoryPrefix;
 
 /// A day as RFC 3339 writes it (section 5.6, `full-date`).
@@ -88,16 +86,6 @@ impl JsonSchema for RepositoryPrefix {
     }
 }
 
-impl JsonSchema for Images {
-    fn schema_name() -> Cow<'static, str> {
-        "Images".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        images::Settings::json_schema(generator)
-    }
-}
-
 impl JsonSchema for Mirrors {
     fn schema_name() -> Cow<'static, str> {
         "Mirrors".into()
@@ -135,16 +123,6 @@ impl JsonSchema for NamespacePatterns {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1})
-    }
-}
-
-impl JsonSchema for Patterns {
-    fn schema_name() -> Cow<'static, str> {
-        "Patterns".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": ["array", "null"], "items": {"type": "string"}})
     }
 }
 

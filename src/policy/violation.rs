@@ -239,7 +239,7 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// The same without the quotes.
+/// What others sent, in a message: without control characters, and cut when it is long.
 pub struct Shown<'a>(pub &'a str);
 
 impl fmt::Display for Shown<'_> {

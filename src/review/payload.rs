@@ -4,6 +4,7 @@ use serde_json::value::RawValue;
 
 use super::Invalid;
 use super::request::Operation;
+use crate::beginning::beginning;
 use crate::json::{Members, Object};
 use crate::pod::{Pod, Workload, WorkloadKind};
 
@@ -52,6 +53,18 @@ pub(super) enum JudgedAs {
     Pod(Subresource),
     Workload(WorkloadKind),
     Nothing,
+}
+
+impl JudgedAs {
+    pub(super) const fn resource(self) -> &'static str {
+        match self {
+            Self::Pod(Subresource::None) => "pods",
+            Self::Pod(Subresource::EphemeralContainers) => "pods/ephemeralcontainers",
+            Self::Pod(Subresource::Resize) => "pods/resize",
+            Self::Workload(kind) => kind.resource(),
+            Self::Nothing => "other",
+        }
+    }
 }
 
 /// `object` or `oldObject`, as far as it could be read when it came.
@@ -123,14 +136,6 @@ fn read_object<'a, T: Members<'a>>(raw: &'a RawValue, root: &str) -> Result<T, I
     }
 }
 
-/// As much of a text as a message shows: it may quote what was sent.
-fn beginning(text: &str) -> String {
-    match text.char_indices().nth(SHOWN_MAX) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
-}
-
 /// Reads JSON; an error comes with the path to where it is, `.` for the root.
 pub(super) fn with_path<'a, T: serde::Deserialize<'a>>(text: &'a str) -> Result<T, (String, String)> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
@@ -138,6 +143,6 @@ pub(super) fn with_path<'a, T: serde::Deserialize<'a>>(text: &'a str) -> Result<
         let message = error.inner().to_string();
         // The path says where; a column of a body that nobody has on a screen does not.
         let what = message.rsplit_once(" at line ").map_or(message.as_str(), |(what, _)| what);
-        (beginning(&error.path().to_string()), beginning(what))
+        (beginning(&error.path().to_string(), SHOWN_MAX).into_owned(), beginning(what, SHOWN_MAX).into_owned())
     })
 }

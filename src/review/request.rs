@@ -35,6 +35,8 @@ pub struct Review<'a> {
     pub groups: Vec<Text<'a>>,
     /// The body.
     pub text: &'a str,
+    /// The resource that podgate takes the request for, such as `pods/resize`; `other` for what it lets pass.
+    pub resource: &'static str,
     /// What is to be judged.
     pub requested: Result<Requested<'a>, Invalid>,
 }
@@ -244,6 +246,7 @@ impl<'a, const OBJECTS_RAW: bool> Request<'a, OBJECTS_RAW> {
             user: self.user_info.username,
             groups: self.user_info.groups,
             text,
+            resource: judged_as.resource(),
             requested: payloads.read_as(judged_as),
         })
     }

@@ -21,8 +21,9 @@ use super::{Pools, Shared, tls};
 
 /// How long the accept loop rests after an error that is not the client's.
 const REST: Duration = Duration::from_millis(20);
-/// How many connections the operating system lets wait: what tokio asks it for.
-const BACKLOG: usize = 1024;
+/// How many connections may wait to be accepted: more than come at once when all the API servers of a
+/// cluster reconnect. The system may allow fewer (`net.core.somaxconn`).
+pub(super) const BACKLOG: u32 = 4096;
 /// How often such errors are worth a line in the log.
 const REPORT_EVERY: Duration = Duration::from_secs(1);
 
@@ -142,16 +143,21 @@ impl Port {
             End::GaveUp => debug!(port = self.name, "the connection was given up"),
             End::Overdue(overdue) => {
                 debug!(port = self.name, "closed: {overdue}");
+                let [head, exchange, write] = OVERDUE;
                 match overdue {
                     Overdue::Idle => {}
-                    Overdue::Head => self.shared.metrics.refused("head_timeout"),
-                    Overdue::Exchange => self.shared.metrics.refused("exchange_timeout"),
-                    Overdue::Write => self.shared.metrics.refused("write_timeout"),
+                    Overdue::Head => self.shared.metrics.refused(head),
+                    Overdue::Exchange => self.shared.metrics.refused(exchange),
+                    Overdue::Write => self.shared.metrics.refused(write),
                 }
             }
         }
     }
 }
+
+/// The reasons for which metrics count requests that ended with their connection: for a head that did not
+/// come, for an exchange that did not end, for an answer that was not taken.
+pub(super) const OVERDUE: [&str; 3] = ["head_timeout", "exchange_timeout", "write_timeout"];
 
 /// The reasons for which metrics count handshakes that failed.
 pub(super) const HANDSHAKE_FAILURES: [&str; 4] = [EVICTED, "timeout", "closed", "tls"];

@@ -14,9 +14,14 @@ use super::refusal::Refusal;
 /// The least room that is made for a body that comes in pieces.
 const ROOM_MIN: usize = 512;
 
-/// The bytes that bodies may take, shared by all requests: one permit a byte. They are taken as
-/// bodies arrive: were they taken when announced, clients that announce and never send would use up
-/// everything.
+/// The bytes of each body that need no share of the budget, for they are part of what a connection
+/// takes: few reviews are larger, and those that are not get their answer while clients with large
+/// bodies hold all there is.
+pub(super) const FREE_BYTES: usize = 16 << 10;
+
+/// The bytes that bodies may take beyond [`FREE_BYTES`] each, shared by all requests: one permit a byte.
+/// They are taken as bodies arrive: were they taken when announced, clients that announce and never
+/// send would use up everything.
 #[derive(Debug, Clone)]
 pub(super) struct Budget(Arc<Semaphore>);
 
@@ -28,12 +33,14 @@ impl Budget {
     /// An answer, which counts until the last of it has left for the client: some answers are
     /// many times as long as their question, and some clients never take them.
     pub(super) fn hold(&self, answer: Vec<u8>) -> Result<Bytes, Refusal> {
-        let share = self.take(answer.capacity())?;
+        let share = self.grow(0, answer.capacity())?;
         Ok(Bytes::from_owner(Held { answer, _share: share }))
     }
 
-    fn take(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Refusal> {
-        let bytes = u32::try_from(bytes).map_err(|_| Refusal::Busy)?;
+    /// The share for what has taken `from` bytes, and is to take `to`.
+    fn grow(&self, from: usize, to: usize) -> Result<OwnedSemaphorePermit, Refusal> {
+        let beyond = |bytes: usize| bytes.saturating_sub(FREE_BYTES);
+        let bytes = u32::try_from(beyond(to) - beyond(from)).map_err(|_| Refusal::Busy)?;
         Arc::clone(&self.0).try_acquire_many_owned(bytes).map_err(|_| Refusal::Busy)
     }
 }
@@ -127,7 +134,7 @@ impl Received {
             return Err(Refusal::TooLarge { limit });
         }
         if so_far == 0 && piece.len() == announced {
-            self.share = Some(budget.take(piece.len())?);
+            self.share = Some(budget.grow(0, piece.len())?);
             self.whole = piece;
             return Ok(());
         }
@@ -143,7 +150,7 @@ impl Received {
         let room = self.gathered.capacity();
         if room < length {
             let enough = (2 * room).max(ROOM_MIN).min(announced).max(length);
-            let share = budget.take(enough - room)?;
+            let share = budget.grow(room, enough)?;
             match &mut self.share {
                 Some(all) => all.merge(share),
                 none => *none = Some(share),

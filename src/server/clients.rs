@@ -3,7 +3,8 @@
 //! TLS asks every client for a certificate and takes those that have none, because probes have none.
 //! One that does not hold ends the handshake. The routes of the webhooks do the rest.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use hyper::http::Extensions;
@@ -31,22 +32,25 @@ pub struct ClientAuthentication {
 
 /// The authority that new handshakes are checked against.
 #[derive(Debug)]
-pub(super) struct Trusted(ArcSwap<ClientAuthority>);
+pub(super) struct Trusted {
+    authority: ArcSwap<ClientAuthority>,
+    reported: Reported,
+}
 
 impl Trusted {
     pub(super) fn new(authority: ClientAuthority) -> Self {
-        Self(ArcSwap::from_pointee(authority))
+        Self { authority: ArcSwap::from_pointee(authority), reported: Reported::default() }
     }
 
     /// Checks against another one from here on; connections that are open keep what they proved.
     pub(super) fn replace(&self, authority: ClientAuthority) {
-        self.0.store(Arc::new(authority));
+        self.authority.store(Arc::new(authority));
     }
 }
 
 impl ClientCertVerifier for Trusted {
     fn client_auth_mandatory(&self) -> bool {
-        self.0.load().verifier().client_auth_mandatory()
+        self.authority.load().verifier().client_auth_mandatory()
     }
 
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
@@ -60,11 +64,11 @@ impl ClientCertVerifier for Trusted {
         intermediates: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
-        self.0
-            .load()
-            .verifier()
-            .verify_client_cert(end_entity, intermediates, now)
-            .inspect_err(|error| log(end_entity, error))
+        self.authority.load().verifier().verify_client_cert(end_entity, intermediates, now).inspect_err(|error| {
+            if self.reported.is_due() {
+                log(end_entity, error);
+            }
+        })
     }
 
     fn verify_tls12_signature(
@@ -73,7 +77,7 @@ impl ClientCertVerifier for Trusted {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.load().verifier().verify_tls12_signature(message, certificate, signed)
+        self.authority.load().verifier().verify_tls12_signature(message, certificate, signed)
     }
 
     fn verify_tls13_signature(
@@ -82,11 +86,30 @@ impl ClientCertVerifier for Trusted {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.load().verifier().verify_tls13_signature(message, certificate, signed)
+        self.authority.load().verifier().verify_tls13_signature(message, certificate, signed)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.load().verifier().supported_verify_schemes()
+        self.authority.load().verifier().supported_verify_schemes()
+    }
+}
+
+/// How often a refused certificate is worth a line in the log: anybody can show one, time after time.
+const REPORT_EVERY: Duration = Duration::from_secs(1);
+
+/// When the last one was reported.
+#[derive(Debug, Default)]
+struct Reported(Mutex<Option<Instant>>);
+
+impl Reported {
+    /// Whether this one is to be reported, too.
+    fn is_due(&self) -> bool {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = last.is_none_or(|last| last.elapsed() >= REPORT_EVERY);
+        if is_due {
+            *last = Some(Instant::now());
+        }
+        is_due
     }
 }
 
@@ -150,6 +173,6 @@ impl Allowed {
 fn listed(names: &[String]) -> String {
     match names {
         [] => "no name".to_owned(),
-        names => names.iter().map(|name| format!("{:?}", echo(name))).collect::<Vec<_>>().join(", "),
+        names => echo(&names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")),
     }
 }

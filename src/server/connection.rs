@@ -21,7 +21,7 @@ use tower::Service as _;
 
 use super::activity::{Activity, Exchange, Order, Overdue, Protocol};
 use super::clients::ClientNames;
-use super::limits::Limits;
+use super::limits::{HTTP2_STREAMS, Limits};
 use super::stream::Watched;
 
 /// How a connection ended.
@@ -90,12 +90,12 @@ fn http1() -> http1::Builder {
     builder
 }
 
-/// HTTP/2 within 1 MiB a connection. Against resets without end, frames without content and headers
+/// HTTP/2 within 1 MiB a connection, beside the bodies of its streams. Against resets without end, frames without content and headers
 /// that go on and on, hyper and h2 have limits of their own.
 fn http2() -> http2::Builder<TokioExecutor> {
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder
-        .max_concurrent_streams(64)
+        .max_concurrent_streams(HTTP2_STREAMS)
         .max_header_list_size(8 << 10)
         .initial_stream_window_size(64 << 10)
         .initial_connection_window_size(256 << 10)

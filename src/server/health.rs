@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwapOption;
 use axum::Router;
@@ -15,6 +15,7 @@ use time::OffsetDateTime;
 
 use super::Shared;
 use super::refusal::{Refusal, typed};
+use crate::certs::{Standing, Validity};
 
 /// The routes of the probes, the same on both ports: `/livez`, and readiness under each of `ready`.
 pub(super) fn routes<S>(ready: &[&str]) -> Router<S>
@@ -30,21 +31,17 @@ where
 #[derive(Debug)]
 pub(super) struct Health {
     draining: AtomicBool,
-    /// When the certificate in use expires, in seconds since 1970; [`NO_CERTIFICATE`] without one.
-    certificate_expires: AtomicI64,
+    /// From when to when the certificate in use is valid; nothing without one.
+    validity: ArcSwapOption<Validity>,
     /// What the first certificate waits for.
     waits_for: ArcSwapOption<String>,
 }
 
-/// A time at which no certificate expires.
-const NO_CERTIFICATE: i64 = i64::MIN;
-
 impl Health {
-    pub(super) fn new(certificate_expires: Option<OffsetDateTime>) -> Self {
-        let certificate_expires = certificate_expires.map_or(NO_CERTIFICATE, OffsetDateTime::unix_timestamp);
+    pub(super) fn new(validity: Option<Validity>) -> Self {
         Self {
             draining: AtomicBool::new(false),
-            certificate_expires: AtomicI64::new(certificate_expires),
+            validity: ArcSwapOption::from_pointee(validity),
             waits_for: ArcSwapOption::empty(),
         }
     }
@@ -54,9 +51,9 @@ impl Health {
         self.draining.store(true, Ordering::Relaxed);
     }
 
-    /// The certificate in use expires at `time`.
-    pub(super) fn certificate_expires(&self, time: OffsetDateTime) {
-        self.certificate_expires.store(time.unix_timestamp(), Ordering::Relaxed);
+    /// The certificate in use is valid from then to then.
+    pub(super) fn certificate_is_valid(&self, validity: Validity) {
+        self.validity.store(Some(Arc::new(validity)));
     }
 
     /// There is no certificate yet, and this is why.
@@ -75,20 +72,21 @@ impl Health {
         if self.draining.load(Ordering::Relaxed) {
             return refusal("it is draining: use another replica".into());
         }
-        let expires = self.certificate_expires.load(Ordering::Relaxed);
-        if expires == NO_CERTIFICATE {
+        let Some(validity) = self.validity.load_full() else {
             return refusal(match self.waits_for.load().as_deref() {
                 Some(reason) => format!("it has no certificate yet: {reason}").into(),
                 None => "it has no certificate yet: it is reading or making one".into(),
             });
-        }
-        let has_expired = expires < OffsetDateTime::now_utc().unix_timestamp();
-        if has_expired {
-            return refusal(
+        };
+        match validity.standing(OffsetDateTime::now_utc()) {
+            Standing::Valid => None,
+            Standing::NotYetValid => {
+                refusal(format!("its certificate is not valid before {}: replace the files", validity.starts).into())
+            }
+            Standing::Expired => refusal(
                 "its certificate has expired: replace the files, or see in the log why it is not renewed".into(),
-            );
+            ),
         }
-        None
     }
 }
 

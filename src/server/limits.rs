@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::body::FREE_BYTES;
+
 const MIB: usize = 1 << 20;
 
 /// Every limit of the server. The defaults suit kube-apiserver, which keeps an idle connection for
@@ -35,7 +37,8 @@ pub struct Limits {
     pub admin_connections: usize,
     /// Bytes of one body.
     pub body_bytes: usize,
-    /// Bytes of all the bodies in memory, those of requests and those of answers.
+    /// Bytes of all the bodies in memory, those of requests and those of answers; of each, the first
+    /// 16 KiB do not count, so that small reviews always have room.
     pub bodies_bytes: usize,
     /// Bytes of a body from which on it is large: of those, only one is evaluated at a time.
     pub large_body_bytes: usize,
@@ -58,7 +61,7 @@ impl Default for Limits {
             handshakes: 128,
             admin_connections: 64,
             body_bytes: 8 * MIB,
-            bodies_bytes: 48 * MIB,
+            bodies_bytes: 40 * MIB,
             large_body_bytes: 64 << 10,
             discard_bytes: 64 * MIB,
         }
@@ -67,11 +70,14 @@ impl Default for Limits {
 
 /// What podgate takes with nobody connected: its code, its runtime, the allocator's own.
 const BASE_BYTES: usize = 32 * MIB;
-/// What an HTTP/1.1 connection takes beside its bodies: a TLS record each way, what is read ahead of
-/// a head, what waits to be encrypted, and its task.
+/// What a connection takes beside its bodies: a TLS record each way, what is read ahead of a head, what
+/// waits to be encrypted, and its task.
 const CONNECTION_BYTES: usize = 64 << 10;
-/// What an HTTP/2 connection takes: its flow-control window, its streams and their heads, its answers' heads.
+/// What an HTTP/2 connection takes beside its bodies: its flow-control window, its streams and their heads,
+/// its answers' heads.
 const HTTP2_CONNECTION_BYTES: usize = MIB;
+/// The requests that an HTTP/2 connection may have at a time.
+pub(super) const HTTP2_STREAMS: u32 = 64;
 /// What a handshake takes: the largest message that TLS reads (RFC 8446, section 4), and its keys.
 const HANDSHAKE_BYTES: usize = 80 << 10;
 
@@ -83,9 +89,9 @@ impl Limits {
     #[must_use]
     pub fn memory_max(&self) -> usize {
         BASE_BYTES
-            + self.connections * CONNECTION_BYTES
+            + self.connections * (CONNECTION_BYTES + FREE_BYTES)
             + self.admin_connections * CONNECTION_BYTES
-            + self.http2_connections * HTTP2_CONNECTION_BYTES
+            + self.http2_connections * (HTTP2_CONNECTION_BYTES + HTTP2_STREAMS as usize * FREE_BYTES)
             + self.handshakes * HANDSHAKE_BYTES
             + self.bodies_bytes
             + EVALUATION_FACTOR * self.body_bytes

@@ -34,7 +34,7 @@ use tokio::time::{Instant, sleep};
 use tokio_rustls::TlsAcceptor;
 use tracing::{info, warn};
 
-use self::accept::{EVICTED, HANDSHAKE_FAILURES, Port, Tls};
+use self::accept::{BACKLOG, EVICTED, HANDSHAKE_FAILURES, OVERDUE, Port, Tls};
 use self::activity::{GOODBYE, Order};
 use self::body::{Budget, Turns};
 pub use self::clients::ClientAuthentication;
@@ -135,7 +135,7 @@ impl Control {
     /// Shows another certificate to new connections.
     pub fn replace_certificate(&self, certificate: &ServerCertificate) {
         self.shown.replace(certificate);
-        self.shared.health.certificate_expires(certificate.expires());
+        self.shared.health.certificate_is_valid(certificate.validity());
         self.shared.metrics.certificate_expires(certificate.expires());
     }
 
@@ -197,12 +197,16 @@ impl Server {
             None => (None, Allowed::Anyone),
         };
         let tls = tls::configure(Arc::clone(&shown), trusted.clone(), settings.http1_only)?;
-        let expires = certificate.map(ServerCertificate::expires);
-        let health = Health::new(expires);
+        let health = Health::new(certificate.map(ServerCertificate::validity));
         let shared = Arc::new(Shared { health, metrics: Metrics::new(), limits: settings.limits });
-        shared.metrics.begin_at_zero(&Refusal::COUNTED, &HANDSHAKE_FAILURES);
-        if let Some(expires) = expires {
-            shared.metrics.certificate_expires(expires);
+        shared.metrics.begin_at_zero(Refusal::COUNTED.iter().chain(&OVERDUE), &HANDSHAKE_FAILURES);
+        shared.metrics.in_use(ReloadedFile::Configuration);
+        if trusted.is_some() {
+            shared.metrics.in_use(ReloadedFile::ClientAuthority);
+        }
+        if let Some(certificate) = certificate {
+            shared.metrics.in_use(ReloadedFile::Certificate);
+            shared.metrics.certificate_expires(certificate.expires());
         }
         let webhooks = webhooks_port(&shared, tls, allowed, admit);
         let admin = admin_port(&shared);
@@ -267,10 +271,6 @@ impl Server {
         admin_connections.order(Order::GiveUp);
     }
 }
-
-/// How many connections may wait to be accepted: more than come at once when all the API servers of a
-/// cluster reconnect. The system may allow fewer (`net.core.somaxconn`).
-const BACKLOG: u32 = 4096;
 
 fn listen(addr: SocketAddr) -> std::io::Result<TcpListener> {
     let socket = if addr.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };

@@ -9,6 +9,8 @@ use hyper::{Method, StatusCode};
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::beginning::beginning;
+
 /// How much of what a client sent is repeated to it.
 const ECHOED: usize = 100;
 
@@ -40,7 +42,7 @@ pub(super) enum Refusal {
     TooLarge { limit: usize },
     #[error("the body was not complete {} ms after its head: send it faster", limit.as_millis())]
     TooSlow { limit: std::time::Duration },
-    #[error("the reviews being read fill the memory that the server has for them: try again in a second")]
+    #[error("large reviews and their answers fill the memory that the server has for them: try again in a second")]
     Busy,
     #[error("the body cannot be read ({0}): send all the bytes that the head announces")]
     Broken(axum::Error),
@@ -163,10 +165,7 @@ pub(super) fn typed(status: StatusCode, content_type: &'static str, body: impl I
 
 /// What a client sent, short enough to repeat to it.
 pub(super) fn echo(sent: &str) -> String {
-    match sent.char_indices().nth(ECHOED) {
-        Some((end, _)) => format!("{}…", &sent[..end]),
-        None => sent.to_owned(),
-    }
+    beginning(sent, ECHOED).into_owned()
 }
 
 #[cfg(test)]
@@ -211,11 +210,5 @@ mod tests {
         let mut names: Vec<_> = refusals.iter().map(Refusal::name).collect();
         names.dedup();
         assert_eq!(names, Refusal::COUNTED);
-    }
-
-    #[test]
-    fn what_is_repeated_is_cut() {
-        assert_eq!(echo("é"), "é");
-        assert_eq!(echo(&"é".repeat(101)), format!("{}…", "é".repeat(100)));
     }
 }

@@ -16,6 +16,7 @@ use super::clients::Allowed;
 use super::refusal::{Refusal, echo, json};
 use super::{Shared, health};
 use crate::admission::{Answer, Event, EventKind, Webhook};
+use crate::beginning::beginning;
 use crate::metrics;
 
 /// Answers one review: what a webhook is, to the server. It is called on a worker thread for every
@@ -88,17 +89,8 @@ impl Webhooks {
     }
 }
 
-/// How much of one text the log repeats: more than any message that somebody would read.
+/// The most characters of one text that the log repeats: more than any message that somebody would read.
 const LOGGED: usize = 4 << 10;
-
-/// The beginning of a text, so that no client makes a line of megabytes.
-fn cut(text: &str) -> &str {
-    let mut end = text.len().min(LOGGED);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
-}
 
 /// Refuses what is not plain JSON by its own account.
 fn readable(headers: &HeaderMap) -> Result<(), Refusal> {
@@ -120,8 +112,9 @@ fn readable(headers: &HeaderMap) -> Result<(), Refusal> {
 /// One line in the log. What clients sent is in fields, which the log escapes, and never in its words.
 fn log(webhook: Webhook, answer: &Answer, event: &Event) {
     let kind = event.kind;
-    let [uid, namespace, name, user, policies, message] =
-        [&event.uid, &event.namespace, &event.name, &event.user, &event.policies, &event.message].map(|text| cut(text));
+    let texts = [&event.uid, &event.namespace, &event.name, &event.user, &event.policies, &event.message];
+    let texts = texts.map(|text| beginning(text, LOGGED));
+    let [uid, namespace, name, user, policies, message] = texts.each_ref().map(|text| &**text);
     let Answer { operation, resource, .. } = answer;
     let webhook = metrics::webhook_name(webhook);
     let what = match kind {

@@ -10,13 +10,16 @@ use std::time::Duration;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::cluster::Cluster;
 use super::pods::pod;
 use super::process::eventually;
 
 const BUSY: &str = "podgate_rejected_requests_total{reason=\"busy\"}";
+
+/// Bytes of a review that needs a share of the memory for bodies.
+const LARGE: usize = 200_000;
 
 type Tls = StreamOwned<ClientConnection, TcpStream>;
 
@@ -72,6 +75,8 @@ fn the_api_server_comes_back_when_podgate_is_over_capacity() {
     let limits = podgate::server::Limits::default();
     let released = AtomicBool::new(false);
     let busy = || cluster.replica.metric(BUSY).expect("it is counted from zero");
+    let mut patient: Value = serde_json::from_str(&pod("patient", &json!({}), &json!({}))).expect("JSON");
+    patient["metadata"]["annotations"] = json!({"large": "x".repeat(LARGE)});
     std::thread::scope(|scope| {
         // Together they hold all there is.
         for _ in 0..limits.bodies_bytes / limits.body_bytes {
@@ -80,13 +85,13 @@ fn the_api_server_comes_back_when_podgate_is_over_capacity() {
         eventually("there is no room for another body", || {
             let mut probe = connect(addr, &config);
             probe.sock.set_read_timeout(None).expect("a duration");
-            probe.write_all(b"POST /mutate HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}").ok()?;
+            begin(&mut probe, LARGE).and_then(|()| probe.write_all(b" ")).ok()?;
             let mut status = [0; 12];
             probe.read_exact(&mut status).ok()?;
             (&status == b"HTTP/1.1 503").then_some(())
         });
         let before = busy();
-        let create = scope.spawn(|| cluster.plane.create(&pod("patient", &json!({}), &json!({}))));
+        let create = scope.spawn(|| cluster.plane.create(&patient.to_string()));
         eventually("the API server is told to come back", || (busy() > before).then_some(()));
         released.store(true, Ordering::Relaxed);
         let said = create.join().expect("kubectl runs");

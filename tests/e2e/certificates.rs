@@ -301,6 +301,9 @@ fn without_the_api_server_podgate_serves_on_and_without_a_certificate_it_is_not_
     eventually("the probe says why", || stranger.readiness().contains("podgate may not read the Secret").then_some(()));
     assert!(stranger.is_alive() && shown(stranger.addr, &authorities).is_none());
     assert!(stranger.readiness().contains("the server is not ready, for it has no certificate yet: "));
+    // A time of 0 would be one that is over.
+    assert_eq!(stranger.metric("podgate_certificate_expiry_timestamp_seconds"), None);
+    assert_eq!(stranger.metric("podgate_last_reload_successful{file=\"certificate\"}"), None);
     assert!(stranger.readiness().contains("security-system/webhook-tls"));
 
     kept.plane.stop_api_server();

@@ -140,6 +140,8 @@ impl Files {
         for (name, text) in texts {
             fs::write(files.path(name), text).unwrap();
         }
+        let spoiled = format!("{}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", issued.certificate);
+        fs::write(files.path("spoiled-chain"), spoiled).unwrap();
         fs::write(files.path("full-chain"), issued.certificate + &issued.authority).unwrap();
         files
     }
@@ -201,8 +203,9 @@ fn what_does_not_fit_is_named() {
         assert_eq!(files.refusal(certificate, key), message);
     }
     for (certificate, key, start) in [
-        ("tls.crt", "cut", "cut is not PEM"),
-        ("not-x509", "tls.key", "the first certificate in not-x509 is no X.509 certificate"),
+        ("tls.crt", "cut", "cut ends inside a section: it is half written"),
+        ("not-x509", "tls.key", "certificate 1 in not-x509 is no X.509 certificate"),
+        ("spoiled-chain", "tls.key", "certificate 2 in spoiled-chain is no X.509 certificate"),
         ("tls.crt", "not-a-key", "the key in not-a-key cannot be used"),
     ] {
         let message = files.refusal(certificate, key);

@@ -322,7 +322,7 @@ async fn the_authorities_are_read_again() {
     // What is wrong changes nothing.
     for (wrong, what) in [
         ("", "holds no certificate"),
-        (&new.certificate[..200], "is not PEM"),
+        (&new.certificate[..200], "it is half written"),
         ("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "is not that of a certificate authority"),
     ] {
         file.replace(wrong);
@@ -386,7 +386,7 @@ async fn a_file_that_holds_no_authority_is_named_at_the_start() {
             "cannot read FILE: No such file or directory (os error 2); see that it exists and that podgate may read it\n",
         ),
         ("empty", "FILE holds no certificate: it needs a section that begins with -----BEGIN CERTIFICATE-----\n"),
-        ("cut", "FILE is not PEM ("),
+        ("cut", "FILE ends inside a section: it is half written"),
         ("garbage", "certificate 1 in FILE is not that of a certificate authority: "),
         (
             "leaf",

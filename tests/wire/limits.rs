@@ -99,15 +99,15 @@ async fn an_answer_that_nobody_takes_is_given_up() {
 async fn bodies_share_the_memory_there_is() {
     let server = Running::start(|settings| settings.limits.bodies_bytes = 64 << 10).await;
     let mut first = server.connect().await;
-    send(&mut first, head(40_000)).await;
-    send(&mut first, " ".repeat(39_999)).await;
-    let body = " ".repeat(40_000);
+    send(&mut first, head(60_000)).await;
+    send(&mut first, " ".repeat(59_999)).await;
+    let body = " ".repeat(60_000);
     until("the first body takes its share", async || {
         let reply = ask(&mut server.connect().await, post("/mutate", &body)).await;
         if reply.status == 503 {
             assert_eq!(
                 reply.refusal(503, "ServiceUnavailable"),
-                "the reviews being read fill the memory that the server has for them: try again in a second"
+                "large reviews and their answers fill the memory that the server has for them: try again in a second"
             );
             assert_eq!(reply.header("retry-after"), Some("1"));
         }
@@ -115,10 +115,27 @@ async fn bodies_share_the_memory_there_is() {
     })
     .await;
     // What fits is not refused.
-    assert_eq!(ask(&mut server.connect().await, post("/mutate", "{}")).await.status, 200);
+    assert_eq!(ask(&mut server.connect().await, post("/mutate", &" ".repeat(30_000))).await.status, 200);
     send(&mut first, " ").await;
-    assert_eq!(read_reply(&mut first).await.json()["bytes"], 40_000);
+    assert_eq!(read_reply(&mut first).await.json()["bytes"], 60_000);
     assert_eq!(ask(&mut server.connect().await, post("/mutate", &body)).await.status, 200);
+}
+
+#[tokio::test]
+async fn there_is_always_room_for_a_small_review() {
+    let server = Running::start(|settings| {
+        settings.limits.bodies_bytes = 0;
+        settings.limits.body = std::time::Duration::from_hours(1);
+    })
+    .await;
+    let mut slow = server.connect().await;
+    send(&mut slow, head(16 << 10)).await;
+    send(&mut slow, " ".repeat((16 << 10) - 1)).await;
+    let ask_with = async |length: usize| ask(&mut server.connect().await, post("/mutate", &" ".repeat(length))).await;
+    assert_eq!(ask_with(16 << 10).await.status, 200);
+    assert_eq!(ask_with((16 << 10) + 1).await.status, 503);
+    send(&mut slow, " ").await;
+    assert_eq!(read_reply(&mut slow).await.status, 200);
 }
 
 #[tokio::test]
@@ -140,9 +157,9 @@ async fn an_answer_counts_until_it_is_taken() {
 async fn a_client_that_vanishes_leaves_nothing_behind() {
     let server = Running::start(|settings| settings.limits.bodies_bytes = 64 << 10).await;
     let mut first = server.connect().await;
-    send(&mut first, head(40_000)).await;
-    send(&mut first, " ".repeat(39_999)).await;
-    let body = " ".repeat(40_000);
+    send(&mut first, head(60_000)).await;
+    send(&mut first, " ".repeat(59_999)).await;
+    let body = " ".repeat(60_000);
     let status = async || ask(&mut server.connect().await, post("/mutate", &body)).await.status;
     until("the body takes its share", async || status().await == 503).await;
     assert!((server.metric("podgate_requests_in_flight").await - 1.0).abs() < 0.1);

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
-use crate::support::{Binary, ask, post};
+use crate::support::{Binary, ask, podgate, post};
 
 /// Labels that Prometheus gives to all that it scrapes.
 const OF_THE_TARGET: [&str; 4] = ["job", "instance", "namespace", "pod"];
@@ -87,8 +87,15 @@ async fn exported() -> String {
             ask(&mut stream, post(path, &review)).await;
         }
     }
-    let mut stream = TcpStream::connect(server.admin_addr).await.expect("the admin port");
-    ask(&mut stream, "GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n").await.text()
+    // What is there only where clients have to show a certificate.
+    podgate(&["certs", "--dir", folder.path().to_str().expect("a path that is text")]).await;
+    let authority = folder.path().join("ca.crt");
+    let strict = Binary::serve(&["--client-ca", authority.to_str().expect("a path that is text")]).await;
+    let metrics = async |server: &Binary| {
+        let mut stream = TcpStream::connect(server.admin_addr).await.expect("the admin port");
+        ask(&mut stream, "GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n").await.text()
+    };
+    metrics(&server).await + &metrics(&strict).await
 }
 
 /// The name and the labels of a line such as `name{a="b",c="d"} 1`.
@@ -98,10 +105,12 @@ fn series(line: &str) -> (&str, Vec<(String, String)>) {
     (name, matchers(labels.trim_end_matches('}')))
 }
 
-/// `a="b",c=~"d|e"`: each label and its value, or pattern.
+/// `a="b",c=~"d|e"`: each label and its value, or pattern; what is left out (`!=`, `!~`) has to be there, too.
 fn matchers(text: &str) -> Vec<(String, String)> {
-    let pairs = text.split("\",").filter_map(|pair| {
-        pair.trim_end_matches('"').split_once("=\"").or_else(|| pair.trim_end_matches('"').split_once("=~\""))
+    let pairs = text.split("\",").filter(|pair| !pair.is_empty()).map(|pair| {
+        let pair = pair.trim_end_matches('"');
+        let kinds = ["!~\"", "=~\"", "!=\"", "=\""];
+        kinds.iter().find_map(|kind| pair.split_once(kind)).unwrap_or_else(|| panic!("no matcher: {pair}"))
     });
     pairs.map(|(label, value)| (label.trim().to_owned(), value.to_owned())).collect()
 }

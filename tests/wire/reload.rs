@@ -9,6 +9,7 @@ use podgate::certs;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use tempfile::TempDir;
+use time::{Duration, OffsetDateTime};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
@@ -63,11 +64,16 @@ impl Pair {
         Self { root, certificate: issued.certificate, key: issued.key }
     }
 
-    /// One that signs itself, and that was valid in the year 2020.
+    /// One that was valid in the year 2020.
     fn expired() -> Self {
+        Self::valid(rcgen::date_time_ymd(2020, 1, 1), rcgen::date_time_ymd(2021, 1, 1))
+    }
+
+    /// One that signs itself.
+    fn valid(from: OffsetDateTime, to: OffsetDateTime) -> Self {
         let mut params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
-        params.not_before = rcgen::date_time_ymd(2020, 1, 1);
-        params.not_after = rcgen::date_time_ymd(2021, 1, 1);
+        params.not_before = from;
+        params.not_after = to;
         let key = rcgen::KeyPair::generate().unwrap();
         let certificate = params.self_signed(&key).unwrap();
         Self { root: certificate.der().clone(), certificate: certificate.pem(), key: key.serialize_pem() }
@@ -175,6 +181,9 @@ async fn a_new_certificate_is_shown_and_a_wrong_one_is_not() {
     serving.until_refused("certificate", 3).await;
     fs::remove_file(serving.secret.path("..data")).unwrap();
     serving.until_refused("certificate", 4).await;
+    let spoiled = third.certificate.clone() + "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    serving.secret.swap(&[("tls.crt", &spoiled), ("tls.key", &third.key)]);
+    serving.until_refused("certificate", 5).await;
     assert!(serving.shows(&second).await);
 
     // Written over in place, one file after the other.
@@ -185,6 +194,28 @@ async fn a_new_certificate_is_shown_and_a_wrong_one_is_not() {
     until("the third certificate", async || serving.shows(&third).await).await;
     let flag = "podgate_last_reload_successful{file=\"certificate\"} 1";
     until(flag, async || serving.has_metric(flag).await).await;
+}
+
+#[tokio::test]
+async fn a_certificate_is_shown_from_its_first_day_on() {
+    let first = Pair::new();
+    let mut serving = Serving::start(&first, "").await;
+    let starts = OffsetDateTime::now_utc() + Duration::seconds(5);
+    let early = Pair::valid(starts, starts + Duration::days(1));
+    serving.secret.swap(&early.files());
+    serving.until_refused("certificate", 1).await;
+    assert!(serving.shows(&first).await || OffsetDateTime::now_utc() >= starts, "it is not shown before");
+    until("the certificate is valid", async || serving.shows(&early).await).await;
+    assert!(OffsetDateTime::now_utc() >= starts - Duration::seconds(1), "not before");
+}
+
+#[tokio::test]
+async fn a_server_whose_certificate_is_not_valid_yet_is_not_ready() {
+    let starts = OffsetDateTime::now_utc() + Duration::days(5);
+    let serving = Serving::start(&Pair::valid(starts, starts + Duration::days(1)), "").await;
+    let mut admin = TcpStream::connect(serving.admin_addr).await.unwrap();
+    let reply = ask(&mut admin, "GET /readyz HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    assert!(reply.refusal(503, "ServiceUnavailable").contains("its certificate is not valid before 2"));
 }
 
 #[tokio::test]
@@ -214,10 +245,12 @@ async fn a_new_configuration_is_in_force_and_a_wrong_one_is_not() {
         serving.config_map.swap(&[("config.yaml", wrong)]);
         serving.until_refused("configuration", times).await;
         assert!(serving.answers(&pair).await.contains("breaks 2 policies"));
+        assert!(serving.has_metric("podgate_configuration_generation 2").await);
     }
 
     serving.config_map.swap(&[("config.yaml", "exclude: { namespaces: [team-a] }\n")]);
     until("an exclusion", async || serving.answers(&pair).await.contains("\"allowed\":true")).await;
-    let flag = "podgate_last_reload_successful{file=\"configuration\"} 1";
-    assert!(serving.has_metric(flag).await);
+    for line in ["podgate_last_reload_successful{file=\"configuration\"} 1", "podgate_configuration_generation 3"] {
+        until(line, async || serving.has_metric(line).await).await;
+    }
 }

@@ -235,9 +235,9 @@ impl<L: QuotaListener> QuotaKeeper<L> {
     fn until_next(&self) -> Duration {
         let now = Instant::now();
         let steps = self.steps();
+        let left = |until: Instant| until.saturating_duration_since(now);
         let held = steps.iter().filter(|(_, step)| step.is_change()).map(|(name, _)| self.holds.get(name));
-        // What is not held was tried a moment ago, and did not work.
-        held.map(|hold| hold.map_or(RETRY, |hold| hold.until.saturating_duration_since(now))).min().unwrap_or(RETRY)
+        pause(held.map(|hold| hold.map(|hold| left(hold.until))), self.blocked_until.map_or(Duration::ZERO, left))
     }
 
     fn step(&self, name: &str) -> Step {
@@ -330,6 +330,13 @@ impl<L: QuotaListener> QuotaKeeper<L> {
     }
 }
 
+/// How long to wait where something is left to do in namespaces that are `held` for so long, or not at all,
+/// and where nothing may be written for as long as `blocked`.
+fn pause(held: impl Iterator<Item = Option<Duration>>, blocked: Duration) -> Duration {
+    // What is not held was tried a moment ago, and did not work.
+    held.map(|left| left.unwrap_or(RETRY)).min().unwrap_or(RETRY).max(blocked)
+}
+
 impl<V> Known<V> {
     /// Takes a change in; the error, where there is one.
     fn hear(&mut self, change: Change<V>) -> Option<ClusterError> {
@@ -373,4 +380,20 @@ async fn remove(api: &Api<v1::ResourceQuota>, title: &str, seen: Option<Quota>) 
     let preconditions = seen.map(|Quota { uid, version, .. }| Preconditions { resource_version: version, uid });
     let params = DeleteParams { preconditions, ..DeleteParams::default() };
     ask(Operation::RemoveQuota, title, api.delete(plan::NAME, &params)).await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_tried_before_it_may_be_written() {
+        let [none, short, long] = [Duration::ZERO, Duration::from_secs(1), Duration::from_secs(3)];
+        let pause = |held: &[Option<Duration>], blocked| pause(held.iter().copied(), blocked);
+        assert_eq!(pause(&[Some(long), Some(short)], none), short);
+        assert_eq!(pause(&[None, Some(long)], none), long.min(RETRY));
+        assert_eq!(pause(&[], none), RETRY);
+        // A hold that is over is no reason to try while nothing may be written.
+        assert_eq!(pause(&[Some(none)], long), long);
+    }
 }

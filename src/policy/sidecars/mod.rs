@@ -36,7 +36,8 @@ pub use prepared::{Candidate, Prepared};
 use self::invalid::Place;
 use self::selector::Selector;
 use super::namespace_quota::NamespacePattern;
-use super::{Action, Patterns, PodExclude, PolicyName, Requester, Rule, RuleExclude, null_is_default};
+use super::patterns::Patterns;
+use super::{Action, PodExclude, PolicyName, Requester, Rule, RuleExclude, null_is_default};
 use crate::json::{Object, TextMap};
 use crate::pod::{Container, ContainerList, PodSpec, ResourceName, Volume};
 
@@ -83,7 +84,7 @@ impl Sidecars {
 struct Settings {
     /// Names of namespaces, or globs with `*`; none means all.
     #[serde(default, deserialize_with = "null_is_default")]
-    #[schemars(with = "Patterns")]
+    #[schemars(with = "Option<Vec<String>>")]
     namespaces: Vec<NamespacePattern>,
     /// Labels that a pod must have; its author writes them.
     #[serde(default, deserialize_with = "null_is_default")]
