@@ -101,8 +101,27 @@ pub fn create(
     let known: HashSet<(PolicyName, String)> =
         findings.iter().map(|finding| (finding.policy, finding.field.clone())).collect();
     let is_new = |finding: &Finding| !known.contains(&(finding.policy, finding.field.clone()));
-    findings.extend(last.findings.into_iter().filter(is_new));
+    let written: Value = serde_json::from_slice(object)?;
+    let last = last.findings.into_iter().map(|finding| place_as_written(finding, &written, &mutated));
+    findings.extend(last.filter(is_new));
     Ok(Creation { findings, mutated })
+}
+
+/// A finding in a pod that got sidecars, at the place that the container or volume at fault has in the
+/// file; one that is not there is named by its name.
+fn place_as_written(finding: Finding, written: &Value, mutated: &Value) -> Finding {
+    let place = || {
+        let (list, rest) = finding.field.strip_prefix("spec.")?.split_once('[')?;
+        let (index, _) = rest.split_once(']')?;
+        let element = mutated["spec"][list].get(index.parse::<usize>().ok()?)?;
+        let known = written["spec"][list].as_array().map_or(&[][..], Vec::as_slice);
+        let place = known.iter().position(|known| known["name"] == element["name"]);
+        let place = place.map_or_else(|| element["name"].as_str().unwrap_or_default().to_owned(), |at| at.to_string());
+        (place != index).then(|| (format!("spec.{list}[{index}]"), format!("spec.{list}[{place}]")))
+    };
+    let Some((stored, written)) = place() else { return finding };
+    let replace = |text: &str| text.replacen(&stored, &written, 1);
+    Finding { field: replace(&finding.field), line: replace(&finding.line), ..finding }
 }
 
 /// An AdmissionReview of a CREATE.
@@ -153,5 +172,24 @@ impl<'a> Review<'a> {
                 object,
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_those_of_the_file() {
+        let configuration = "mutations:\n  sidecars:\n    - container: { name: agent, image: \"agent:1\", securityContext: { privileged: \
+                             true } }\nvalidations:\n  privileged: { exclude: { namespaces: [ops] } }\n";
+        let policies = crate::config::parse(configuration).unwrap_or_else(|fault| panic!("{fault}"));
+        let pod = r#"{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {
+            "containers": [{"name": "app", "image": "app:1"}], "initContainers": [{"name": "step", "image": "step"}]}}"#;
+        let creation = create(&policies, Kind::Pod, "team-a", pod.as_bytes(), Date::MIN);
+        let creation = creation.unwrap_or_else(|error| panic!("{error}"));
+        let fields: Vec<_> = creation.findings.iter().map(|finding| finding.field.as_str()).collect();
+        assert_eq!(fields, ["spec.initContainers[agent].securityContext.privileged", "spec.initContainers[0].image"]);
+        assert_eq!(creation.mutated["spec"]["initContainers"][1]["name"], "step");
     }
 }

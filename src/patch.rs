@@ -5,6 +5,7 @@
 //! that `null` and a missing member need no telling apart.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::value::RawValue;
 
 use crate::pod::ContainerList;
 
@@ -18,6 +19,21 @@ impl Patch {
     /// Sets the member at `path` to `value`; its parent must be there.
     pub fn add(&mut self, path: Pointer, value: impl Into<Value>) {
         self.operations.push(Operation { op: "add", path, value: value.into() });
+    }
+
+    /// Sets the list at `path`, unless there is nothing in it.
+    pub fn add_list(&mut self, path: Pointer, elements: Vec<Value>) {
+        if !elements.is_empty() {
+            self.add(path, Value::List(elements));
+        }
+    }
+
+    /// A document after the patch; `None` where it does not fit.
+    #[must_use]
+    pub fn applied_to(&self, mut document: serde_json::Value) -> Option<serde_json::Value> {
+        let operations: json_patch::Patch = serde_json::from_value(serde_json::to_value(self).ok()?).ok()?;
+        json_patch::patch(&mut document, &operations).ok()?;
+        Some(document)
     }
 
     /// The number of operations.
@@ -58,6 +74,18 @@ impl Pointer {
         Self("/spec".to_owned())
     }
 
+    /// `/spec/LIST`.
+    #[must_use]
+    pub fn list(list: ContainerList) -> Self {
+        Self(format!("/spec/{}", list.field()))
+    }
+
+    /// `/spec/volumes`.
+    #[must_use]
+    pub fn volumes() -> Self {
+        Self("/spec/volumes".to_owned())
+    }
+
     /// `/spec/LIST/INDEX`.
     #[must_use]
     pub fn container(list: ContainerList, index: usize) -> Self {
@@ -88,7 +116,7 @@ impl Pointer {
 }
 
 /// A value to set.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Value {
     /// `true` or `false`.
     Bool(bool),
@@ -96,6 +124,10 @@ pub enum Value {
     Text(String),
     /// An object.
     Object(Vec<(&'static str, Value)>),
+    /// A list.
+    List(Vec<Value>),
+    /// A value as the configuration has it.
+    Json(Box<RawValue>),
 }
 
 impl From<bool> for Value {
@@ -128,6 +160,8 @@ impl Serialize for Value {
                 }
                 map.end()
             }
+            Self::List(elements) => elements.serialize(serializer),
+            Self::Json(text) => text.serialize(serializer),
         }
     }
 }

@@ -21,8 +21,14 @@ fn example(name: &str) -> Policies {
 }
 
 fn answer(policies: &Policies, webhook: Webhook, spec: &Value) -> Value {
+    answer_in("team-a", policies, webhook, spec)
+}
+
+fn answer_in(namespace: &str, policies: &Policies, webhook: Webhook, spec: &Value) -> Value {
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "demo"}, "spec": spec});
-    let body = review("CREATE", &pod, &Value::Null).to_string();
+    let mut body = review("CREATE", &pod, &Value::Null);
+    body["request"]["namespace"] = json!(namespace);
+    let body = body.to_string();
     let answer = admission::answer(policies, webhook, body.as_bytes(), time::Date::MIN);
     serde_json::from_slice::<Value>(&answer.body).expect("every answer is JSON")["response"].take()
 }
@@ -66,6 +72,54 @@ fn chinese_messages() {
             "hostNetwork: 安全策略禁止使用 HostNetwork",
             "hostPID: 安全策略禁止使用 HostPID",
             "cpu: 安全策略限制每个 Pod 最多使用 2 核 CPU（当前 3）",
+        ]
+    );
+}
+
+/// A pod's spec after `/mutate`.
+fn mutated(namespace: &str, policies: &Policies, spec: &Value) -> Value {
+    let answer = answer_in(namespace, policies, Webhook::Mutate, spec);
+    assert_eq!(answer["allowed"], true, "{:?}", message(&answer));
+    let mut object = json!({"spec": spec});
+    if let Some(patch) = answer["patch"].as_str() {
+        let patch = STANDARD.decode(patch).expect("a patch is base64");
+        let patch: json_patch::Patch = serde_json::from_slice(&patch).expect("the patch is a JSON Patch");
+        json_patch::patch(&mut object, &patch).expect("the patch applies");
+    }
+    object["spec"].take()
+}
+
+#[test]
+fn log_agent_sidecar() {
+    let policies = example("log-agent-sidecar.yaml");
+    let mut app = container("app", "nginx:1.27", "500m");
+    app["volumeMounts"] = json!([{"name": "logs", "mountPath": "/var/log/nginx"}]);
+    let logs = json!({"name": "logs", "emptyDir": {"sizeLimit": "256Mi"}});
+    let spec = json!({"containers": [app], "volumes": [logs]});
+    let with_agent = mutated("team-a", &policies, &spec);
+    let agent = &with_agent["initContainers"][0];
+    assert_eq!((&agent["name"], &agent["restartPolicy"]), (&json!("log-agent"), &json!("Always")));
+    assert_eq!(
+        agent["securityContext"],
+        json!({
+            "allowPrivilegeEscalation": false, "runAsNonRoot": true, "readOnlyRootFilesystem": true,
+            "capabilities": {"drop": ["ALL"]},
+        })
+    );
+    assert_eq!(with_agent["volumes"], json!([logs, {"name": "log-agent-config", "configMap": {"name": "log-agent"}}]));
+    let validated = answer(&policies, Webhook::Validate, &with_agent);
+    assert_eq!((&validated["allowed"], &validated["warnings"]), (&json!(true), &Value::Null));
+
+    assert_eq!(mutated("ops", &policies, &spec), spec);
+    assert_eq!(mutated("team-batch", &policies, &spec), spec);
+    let mut other = spec.clone();
+    other["volumes"][0]["emptyDir"] = json!({});
+    assert_eq!(
+        message(&answer(&policies, Webhook::Mutate, &other)),
+        [
+            "pod team-a/demo breaks 1 policy",
+            "sidecars: volume \"logs\" (spec.volumes[0]) has the name of a volume of the sidecar log-agent, but its \
+             emptyDir.sizeLimit is missing and not \"256Mi\": give it another name, or remove it",
         ]
     );
 }

@@ -68,7 +68,9 @@ fn contradictions(pod: &Value) -> Vec<String> {
     let is_windows = spec["os"]["name"] == "windows";
     let empty = Vec::new();
     let list = |name: &str| spec[name].as_array().unwrap_or(&empty).clone();
-    for container in [list("containers"), list("initContainers"), list("ephemeralContainers")].concat() {
+    // A container that says nothing itself stands for all that could come.
+    let any = vec![json!({})];
+    for container in [list("containers"), list("initContainers"), list("ephemeralContainers"), any].concat() {
         let context = &container["securityContext"];
         let no_escalation = context["allowPrivilegeEscalation"] == false;
         if no_escalation && context["privileged"] == true {
@@ -93,6 +95,15 @@ fn contradictions(pod: &Value) -> Vec<String> {
     }
     if list("ephemeralContainers").iter().any(|container| !container["resources"].is_null()) {
         found.push("resources on an ephemeral container".to_owned());
+    }
+    for lists in [&["containers", "initContainers", "ephemeralContainers"][..], &["volumes"]] {
+        let mut names: Vec<_> = lists.iter().flat_map(|name| list(name)).map(|named| named["name"].clone()).collect();
+        let count = names.len();
+        names.sort_by_key(Value::to_string);
+        names.dedup();
+        if names.len() < count {
+            found.push(format!("a name twice in {lists:?}"));
+        }
     }
     found
 }
@@ -134,6 +145,9 @@ fn resource_contradictions(spec: &Value, name: &str) -> Vec<String> {
 /// was not there.
 fn touches_only_its_own(pod: &Value, operation: &Value) -> bool {
     let path = operation["path"].as_str().unwrap_or_default();
+    if injects(pod, path) {
+        return operation["op"] == "add";
+    }
     let is_leaf = ["/securityContext/allowPrivilegeEscalation", "/securityContext/runAsNonRoot"]
         .iter()
         .chain(&["/resources/limits/cpu", "/resources/limits/memory"])
@@ -148,6 +162,72 @@ fn touches_only_its_own(pod: &Value, operation: &Value) -> bool {
         && (is_leaf || (is_parent && !is_there(|value| !value.is_null())) || (is_image && is_there(Value::is_string)))
 }
 
+/// Whether a path is that of a new element of a list, or of a list that was not there.
+fn injects(pod: &Value, path: &str) -> bool {
+    let lists = ["/spec/initContainers", "/spec/containers", "/spec/volumes"];
+    let Some((list, rest)) = lists.iter().find_map(|list| Some((list, path.strip_prefix(list)?))) else { return false };
+    let length = pod.pointer(list).and_then(Value::as_array).map_or(0, Vec::len);
+    match rest.strip_prefix('/').map(str::parse::<usize>) {
+        None => length == 0,
+        Some(index) => length > 0 && index.is_ok_and(|index| index <= length),
+    }
+}
+
+/// A pod as the API server stores it: with its defaults, and with quantities as it writes them.
+fn stored(mut pod: Value) -> Value {
+    for list in ["containers", "initContainers"] {
+        for container in pod["spec"][list].as_array_mut().into_iter().flatten() {
+            let members = container.as_object_mut().expect("a container is an object");
+            members.retain(|_, value| !value.is_null() && *value != json!([]));
+            for (key, value) in [("imagePullPolicy", "Always"), ("terminationMessagePath", "/dev/termination-log")] {
+                if members.get(key).is_none_or(|known| *known == "") {
+                    members.insert(key.to_owned(), json!(value));
+                }
+            }
+            members.retain(|key, value| *value != json!(false) && !(key == "workingDir" && *value == ""));
+            if let Some(probe) = members.get_mut("livenessProbe") {
+                probe["timeoutSeconds"] = json!(1);
+            }
+            for port in members.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
+                let protocol = port["protocol"].as_str().unwrap_or("TCP").to_owned();
+                port["protocol"] = json!(protocol);
+            }
+            for variable in members.get_mut("env").and_then(Value::as_array_mut).into_iter().flatten() {
+                variable.as_object_mut().map(|variable| variable.remove("value"));
+            }
+            let mount = json!({"name": "token", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"});
+            match members.entry("volumeMounts").or_insert_with(|| json!([])) {
+                Value::Array(mounts) => mounts.push(mount),
+                other => *other = json!([mount]),
+            }
+            default_requests(container);
+        }
+    }
+    pod
+}
+
+fn default_requests(container: &mut Value) {
+    let resources = &mut container["resources"];
+    for kind in ["limits", "requests"] {
+        for (name, amount) in resources[kind].as_object_mut().into_iter().flatten() {
+            let canonical = match amount.to_string().as_str() {
+                "\"2000m\"" => json!("2"),
+                "0.3" | "\"0.30\"" | "\"0.3\"" => json!("300m"),
+                "1024" if name == "memory" => json!("1Ki"),
+                "3" => json!("3"),
+                _ => continue,
+            };
+            *amount = canonical;
+        }
+    }
+    let limits = resources["limits"].as_object().cloned().unwrap_or_default();
+    for (name, limit) in limits.into_iter().filter(|(_, limit)| !limit.is_null()) {
+        if resources["requests"][&name].is_null() {
+            resources["requests"][&name] = limit;
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, max_global_rejects: 100_000, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -158,6 +238,16 @@ proptest! {
             let (twice, patch) = mutate(&policies, &once).expect("what was allowed is allowed again");
             prop_assert_eq!(patch, None);
             prop_assert_eq!(once, twice);
+        }
+    }
+
+    /// Another webhook changes a pod, so that podgate is asked about what it made a second time.
+    #[test]
+    fn what_the_api_server_adds_makes_no_difference(pod in pod(), configuration in configuration()) {
+        let policies = config::parse(&configuration).expect("the configuration is right");
+        if let Some((patched, _)) = mutate(&policies, &pod) {
+            let (_, patch) = mutate(&policies, &stored(patched)).expect("what was allowed is allowed again");
+            prop_assert_eq!(patch, None);
         }
     }
 
@@ -208,8 +298,11 @@ proptest! {
     fn what_mutate_does_not_know_survives(pod in pod(), configuration in configuration()) {
         let policies = config::parse(&configuration).expect("the configuration is right");
         if let Some((_, Some(patch))) = mutate(&policies, &pod) {
+            let mut pod = pod;
             for operation in patch.as_array().expect("a patch is a list") {
                 prop_assert!(touches_only_its_own(&pod, operation), "{operation}");
+                let operation: json_patch::Patch = serde_json::from_value(json!([operation])).expect("it is a patch");
+                json_patch::patch(&mut pod, &operation).expect("the patch applies");
             }
         }
     }

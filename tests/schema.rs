@@ -75,6 +75,8 @@ fn what_the_schema_refuses_podgate_refuses() {
         "validations: { hostPath: { exclude: { containers: [a] } } }",
         "mutations: { securityContext: { runAsNonRoot: 1 } }",
         "mutations: []",
+        "mutations: { sidecars: [{ container: { name: a } }] }",
+        "mutations: { sidecars: [{ container: { name: a, image: \"a:1\" }, os: mac }] }",
         "exclude: { namespaces: kube-system }",
         "exclude: { users: [{ name: a, until: tomorrow }] }",
         "exclude: { users: [{ reason: none }] }",

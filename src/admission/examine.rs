@@ -4,7 +4,7 @@ use time::Date;
 
 use super::{Judged, Webhook, describe, judge};
 use crate::patch::Patch;
-use crate::policy::{Action, Policies, PolicyName};
+use crate::policy::{Action, Judgement, Policies, PolicyName};
 use crate::review::{self, Invalid, Malformed};
 
 /// What podgate makes of a review, violation by violation.
@@ -52,16 +52,15 @@ pub fn examine(policies: &Policies, webhook: Webhook, body: &[u8], today: Date) 
         return Err(invalid.into());
     }
     let root = describe(&review).root;
-    let Judged { judgements, mutated, .. } = judge(policies, webhook, &review, today);
-    let findings = judgements
-        .iter()
-        .map(|judgement| Finding {
+    Ok(judge(policies, webhook, &review, today, |judged| {
+        let Judged { judgements, mutated, .. } = judged;
+        let finding = |judgement: &Judgement<'_>| Finding {
             policy: judgement.violation.policy,
             action: judgement.action,
             action_on_pods: judgement.rule.action,
             field: format!("{root}{}", judgement.violation.field_path()),
             line: judgement.line(root),
-        })
-        .collect();
-    Ok(Examined { findings, patch: mutated.map(|mutated| mutated.patch) })
+        };
+        Examined { findings: judgements.iter().map(finding).collect(), patch: mutated.map(|mutated| mutated.patch) }
+    }))
 }

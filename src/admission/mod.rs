@@ -11,12 +11,18 @@ use time::Date;
 
 pub use examine::{Examined, Finding, Unexaminable, examine};
 
-use crate::pod::{ObjectMeta, Pod, PodSpec};
-use crate::policy::{Action, InForce, Judgement, Mutated, Policies, PolicyName};
+use crate::pod::{ObjectMeta, Pod, SpecText, Workload, WorkloadKind};
+use crate::policy::{Action, Candidate, InForce, Judgement, Mutated, Policies, PolicyName};
 use crate::review::{self, Denial, Described, Malformed, Requested, Response, Review, Subresource};
 
 /// The group that every node's kubelet is in.
 const NODES_GROUP: &str = "system:nodes";
+
+/// The member of a request that is to be stored.
+const OBJECT: &str = "object";
+
+/// The member of a request that an update replaces.
+const OLD_OBJECT: &str = "oldObject";
 
 /// Which of the two webhooks a review was sent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -134,7 +140,7 @@ fn answer_malformed(error: &Malformed) -> Answer {
 fn answer_review(policies: &Policies, webhook: Webhook, review: &Review<'_>, today: Date) -> Answer {
     let outcome = match &review.requested {
         Err(invalid) => Outcome::refused(Denial::bad_request(invalid.to_string())),
-        Ok(_) => Outcome::of(review, judge(policies, webhook, review, today)),
+        Ok(_) => judge(policies, webhook, review, today, |judged| Outcome::of(review, judged)),
     };
     outcome.into_answer(review)
 }
@@ -154,61 +160,94 @@ impl<'a> From<Vec<Judgement<'a>>> for Judged<'a> {
     }
 }
 
-fn judge<'a>(policies: &'a Policies, webhook: Webhook, review: &'a Review<'a>, today: Date) -> Judged<'a> {
-    let Some(policies) = policies.in_force(review.requester(today)) else { return Judged::default() };
+/// Judges a request, and tells of it while the pod that was judged, with its sidecars, is there.
+fn judge<T>(
+    policies: &Policies,
+    webhook: Webhook,
+    review: &Review<'_>,
+    today: Date,
+    tell: impl FnOnce(Judged<'_>) -> T,
+) -> T {
+    let Some(policies) = policies.in_force(review.requester(today)) else { return tell(Judged::default()) };
     match (&review.requested, webhook) {
         (Ok(Requested::Pod { subresource, object, old_object }), _) => {
-            judge_pod(&policies, webhook, review, *subresource, object, old_object.as_deref())
+            // A pod without a spec was refused when it was read.
+            let Some(pod) = of_pod(review, OBJECT, object) else { return tell(Judged::default()) };
+            let old = old_object.as_ref().and_then(|old| of_pod(review, OLD_OBJECT, old));
+            let is_mirror = object.metadata.is_mirror && review.groups.iter().any(|group| &**group == NODES_GROUP);
+            match webhook {
+                Webhook::Mutate if is_mirror => tell(Judged::default()),
+                Webhook::Mutate => mutate(&policies, *subresource, &pod, old.as_ref(), tell),
+                Webhook::Validate => validate(&policies, is_mirror, &pod, old.as_ref(), tell),
+            }
         }
         (Ok(Requested::Workload { kind, object, old_object }), Webhook::Validate) => {
-            let Some(pod) = object.pod_spec(*kind) else { return Judged::default() };
-            policies.validate_template(pod, old_object.as_ref().and_then(|old| old.pod_spec(*kind))).into()
+            let Some(pod) = of_template(review, OBJECT, *kind, object) else { return tell(Judged::default()) };
+            let old = old_object.as_ref().and_then(|old| of_template(review, OLD_OBJECT, *kind, old));
+            let old = old.as_ref().map(|old| policies.with_sidecars(old));
+            tell(policies.validate_template(&policies.with_sidecars(&pod), old.as_ref()).into())
         }
-        _ => Judged::default(),
+        _ => tell(Judged::default()),
     }
 }
 
-fn judge_pod<'a>(
-    policies: &InForce<'a>,
-    webhook: Webhook,
-    review: &'a Review<'a>,
-    subresource: Subresource,
-    object: &'a Pod<'a>,
-    old_object: Option<&'a Pod<'a>>,
-) -> Judged<'a> {
-    // A pod without a spec was refused when it was read.
-    let Some(pod) = object.spec.as_ref() else { return Judged::default() };
-    let old = old_object.and_then(|old| old.spec.as_ref());
-    let is_mirror = object.metadata.is_mirror && review.groups.iter().any(|group| &**group == NODES_GROUP);
-    match webhook {
-        Webhook::Mutate if is_mirror => Judged::default(),
-        Webhook::Mutate => mutate(policies, subresource, pod, old),
-        Webhook::Validate => {
-            let mut judgements = policies.validate_pod(pod, old);
-            if is_mirror {
-                // The kubelet runs such a pod already; refusing its copy in the API would only hide it.
-                for judgement in &mut judgements {
-                    judgement.action = judgement.action.min(Action::Warn);
-                }
-            }
-            Judged { judgements, mutated: None, is_mirror }
+fn validate<T>(
+    policies: &InForce<'_>,
+    is_mirror: bool,
+    pod: &Candidate<'_>,
+    old: Option<&Candidate<'_>>,
+    tell: impl FnOnce(Judged<'_>) -> T,
+) -> T {
+    let (pod, old) = (policies.as_it_is(pod), old.map(|old| policies.as_it_is(old)));
+    let mut judgements = policies.validate_pod(&pod, old.as_ref());
+    if is_mirror {
+        // The kubelet runs such a pod already; refusing its copy in the API would only hide it.
+        for judgement in &mut judgements {
+            judgement.action = judgement.action.min(Action::Warn);
         }
     }
+    tell(Judged { judgements, mutated: None, is_mirror })
 }
 
-fn mutate<'a>(
-    policies: &InForce<'a>,
+fn mutate<T>(
+    policies: &InForce<'_>,
     subresource: Subresource,
-    pod: &'a PodSpec<'a>,
-    old: Option<&'a PodSpec<'a>>,
-) -> Judged<'a> {
-    let mutated = match (subresource, old) {
-        (Subresource::None, None) => policies.mutate_pod(pod),
-        (Subresource::EphemeralContainers, Some(old)) => policies.mutate_added_ephemeral_containers(pod, old),
+    candidate: &Candidate<'_>,
+    old: Option<&Candidate<'_>>,
+    tell: impl FnOnce(Judged<'_>) -> T,
+) -> T {
+    let (pod, mutated) = match (subresource, old) {
+        (Subresource::None, None) => {
+            let pod = policies.with_sidecars(candidate);
+            let mutated = policies.mutate_pod(&pod);
+            (pod, mutated)
+        }
+        (Subresource::EphemeralContainers, Some(old)) => {
+            let mutated = policies.mutate_added_ephemeral_containers(candidate.spec, old.spec);
+            (policies.as_it_is(candidate), mutated)
+        }
         // Other updates are not for /mutate to change, nor to judge.
-        _ => return Judged::default(),
+        _ => return tell(Judged::default()),
     };
-    Judged { judgements: policies.deny_early(pod, old), mutated, is_mirror: false }
+    let old = old.map(|old| policies.as_it_is(old));
+    tell(Judged { judgements: policies.deny_early(&pod, old.as_ref()), mutated, is_mirror: false })
+}
+
+fn of_pod<'a>(review: &Review<'a>, member: &'static str, pod: &'a Pod<'a>) -> Option<Candidate<'a>> {
+    let text = SpecText::new(review.text, member, "");
+    Some(Candidate { labels: &pod.metadata.labels, spec: pod.spec.as_ref()?, text })
+}
+
+/// The pod that a workload asks for, where there is one.
+fn of_template<'a>(
+    review: &Review<'a>,
+    member: &'static str,
+    kind: WorkloadKind,
+    workload: &'a Workload<'a>,
+) -> Option<Candidate<'a>> {
+    let template = workload.template(kind)?;
+    let text = SpecText::new(review.text, member, kind.template_path());
+    Some(Candidate { labels: &template.metadata.labels, spec: template.spec.as_ref()?, text })
 }
 
 /// How messages call what a review is about.

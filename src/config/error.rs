@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 use serde_saphyr::{Error, Location};
 
-/// The least likeness, from 0 to 1, at which a key is taken for a misspelt one.
-const LIKENESS_MIN: f64 = 0.8;
+use crate::policy::suggestion::suggestion;
 
 /// Why a configuration file was not taken.
 #[derive(Debug, thiserror::Error)]
@@ -111,20 +110,6 @@ fn in_words(message: String) -> String {
         _ => return message,
     };
     words.to_owned()
-}
-
-/// The nearest name, or all of them where none is near.
-fn suggestion(name: &str, known: &[&str], noun: &str) -> String {
-    let likeness = |candidate: &str| strsim::jaro_winkler(&name.to_lowercase(), &candidate.to_lowercase());
-    let nearest = known
-        .iter()
-        .map(|candidate| (likeness(candidate), candidate))
-        .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
-        .max_by(|(one, _), (other, _)| one.total_cmp(other));
-    match nearest {
-        Some((_, candidate)) => format!("did you mean {candidate:?}? the {noun} are {}", known.join(", ")),
-        None => format!("the {noun} are {}", known.join(", ")),
-    }
 }
 
 /// The message without the place that the library puts around it: ours stands before it.

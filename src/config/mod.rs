@@ -87,6 +87,7 @@ mod tests {
             DEFAULT.lines().filter_map(|line| line.trim().split_once(':')).map(|pair| pair.0).collect();
         for key in [
             "mutations",
+            "sidecars",
             "images",
             "mirrors",
             "pins",

@@ -6,19 +6,24 @@
 //! refuses both. What podgate does not read goes through [`Skipped`], which still counts depth.
 
 mod any;
+mod at;
 mod keys;
 mod list;
 mod text;
+mod text_map;
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Unexpected, Visitor};
+use serde_json::value::RawValue;
 
 pub use any::{Skipped, WithoutRepeatedKeys};
+pub use at::at;
 use keys::Keys;
 use list::List;
 pub use text::Text;
+pub use text_map::TextMap;
 
 /// The most elements that a list may have where nothing else is said: more than any list of a pod
 /// that kube-apiserver can store, which is 1.5 MiB at most.
@@ -127,4 +132,13 @@ pub fn object_list<'de, T: Members<'de>, A: MapAccess<'de>>(map: &mut A) -> Resu
 pub fn text_list<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Vec<Text<'de>>, A::Error> {
     let List(list) = map.next_value::<Option<_>>()?.unwrap_or_default();
     Ok(list)
+}
+
+/// Reads the value of a key that holds a list, or `null`, in a text that was read before, without
+/// looking into its elements.
+///
+/// # Errors
+/// Another type than a list.
+pub fn raw_list<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Vec<&'de RawValue>, A::Error> {
+    Ok(map.next_value::<Option<_>>()?.unwrap_or_default())
 }

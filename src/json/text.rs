@@ -24,6 +24,14 @@ impl Deref for Text<'_> {
     }
 }
 
+impl Text<'_> {
+    /// The same with a text of its own.
+    #[must_use]
+    pub fn into_owned(self) -> Text<'static> {
+        Text(Cow::Owned(self.0.into_owned()))
+    }
+}
+
 impl<'a> From<&'a str> for Text<'a> {
     fn from(text: &'a str) -> Self {
         Self(Cow::Borrowed(text))

@@ -52,7 +52,7 @@ impl fmt::Display for ContainerList {
 }
 
 /// A `v1.Container` or `v1.EphemeralContainer`.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Container<'a> {
     /// `name`.
     pub name: Text<'a>,
@@ -69,6 +69,19 @@ pub struct Container<'a> {
 }
 
 impl Container<'_> {
+    /// The same, borrowed from nothing.
+    #[must_use]
+    pub fn into_owned(self) -> Container<'static> {
+        Container {
+            name: self.name.into_owned(),
+            image: self.image.into_owned(),
+            security_context: self.security_context.map(SecurityContext::into_owned),
+            resources: self.resources.map(ResourceRequirements::into_owned),
+            ports: self.ports,
+            restart_policy: self.restart_policy.map(Text::into_owned),
+        }
+    }
+
     /// Whether an init container is a native sidecar (KEP-753).
     #[must_use]
     pub fn restarts_always(&self) -> bool {
@@ -108,7 +121,7 @@ impl<'de> Members<'de> for Container<'de> {
 }
 
 /// A `v1.ContainerPort`.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct ContainerPort {
     /// `hostPort`; 0 where there is none.
     pub host_port: i32,
@@ -127,7 +140,7 @@ impl<'de> Members<'de> for ContainerPort {
 }
 
 /// A `v1.SecurityContext`, or what a `v1.PodSecurityContext` shares with it.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct SecurityContext<'a> {
     /// `privileged`.
     pub privileged: bool,
@@ -140,6 +153,12 @@ pub struct SecurityContext<'a> {
     /// `windowsOptions`.
     pub windows_options: Option<WindowsOptions<'a>>,
     adds_cap_sys_admin: bool,
+}
+
+impl SecurityContext<'_> {
+    fn into_owned(self) -> SecurityContext<'static> {
+        SecurityContext { windows_options: self.windows_options.map(WindowsOptions::into_owned), ..self }
+    }
 }
 
 impl<'de> Members<'de> for SecurityContext<'de> {
@@ -180,7 +199,7 @@ impl<'de> Members<'de> for Capabilities<'de> {
 }
 
 /// A `v1.WindowsSecurityContextOptions`.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct WindowsOptions<'a> {
     /// `hostProcess`.
     pub host_process: bool,
@@ -189,6 +208,10 @@ pub struct WindowsOptions<'a> {
 }
 
 impl WindowsOptions<'_> {
+    fn into_owned(self) -> WindowsOptions<'static> {
+        WindowsOptions { run_as_user_name: self.run_as_user_name.map(Text::into_owned), ..self }
+    }
+
     /// Whether `runAsUserName` is the account that the kubelet takes for root, in any case.
     #[must_use]
     pub fn runs_as_administrator(&self) -> Option<bool> {

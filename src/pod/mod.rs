@@ -7,19 +7,21 @@ mod container;
 mod image_reference;
 mod quantity;
 mod resources;
+mod spec_text;
 mod volume;
 mod workload;
 
 use serde::de::MapAccess;
 
-use crate::json::{self, Members, Skipped, Text};
+use crate::json::{self, Members, Skipped, Text, TextMap};
 
 pub use container::{Container, ContainerList, ContainerPort, SecurityContext, WindowsOptions};
 pub use image_reference::{ImageReference, InvalidPrefix, InvalidReference, RepositoryPrefix};
 pub use quantity::{NotAQuantity, Quantity};
 pub use resources::{Amount, ResourceList, ResourceName, ResourceRequirements};
+pub use spec_text::{SpecText, WrittenSpec};
 pub use volume::{HostPathVolume, ImageVolume, Volume};
-pub use workload::{Workload, WorkloadKind};
+pub use workload::{PodTemplateSpec, Workload, WorkloadKind};
 
 /// The annotation by which the kubelet marks the API's copy of a static pod
 /// (`k8s.io/api/core/v1.MirrorPodAnnotationKey`).
@@ -54,6 +56,8 @@ pub struct ObjectMeta<'a> {
     pub name: Option<Text<'a>>,
     /// `generateName`, of which the API server makes a name after the mutating webhooks.
     pub generate_name: Option<Text<'a>>,
+    /// `labels`, which the pod's author writes.
+    pub labels: TextMap<'a>,
     /// Whether the annotation `kubernetes.io/config.mirror` is there.
     pub is_mirror: bool,
 }
@@ -65,6 +69,7 @@ impl<'de> Members<'de> for ObjectMeta<'de> {
         match key {
             "name" => self.name = map.next_value()?,
             "generateName" => self.generate_name = map.next_value()?,
+            "labels" => self.labels = map.next_value::<Option<_>>()?.unwrap_or_default(),
             "annotations" => {
                 let annotations = json::optional_object::<Annotations, _>(map)?.unwrap_or_default();
                 self.is_mirror = annotations.mirror;
@@ -94,7 +99,7 @@ impl<'de> Members<'de> for Annotations {
 }
 
 /// `spec` of a pod or of a pod template.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct PodSpec<'a> {
     /// `containers`.
     pub containers: Vec<Container<'a>>,
@@ -119,6 +124,12 @@ pub struct PodSpec<'a> {
 }
 
 impl<'a> PodSpec<'a> {
+    /// A pod with nothing in it, for nodes of that operating system.
+    #[must_use]
+    pub fn of_os(name: &'a str) -> Self {
+        Self { os_name: Some(name.into()), ..Self::default() }
+    }
+
     /// Every container with its place, app containers first, then init and ephemeral ones.
     pub fn all_containers(&self) -> impl Iterator<Item = (ContainerList, usize, &Container<'a>)> {
         ContainerList::ALL
@@ -133,6 +144,15 @@ impl<'a> PodSpec<'a> {
             ContainerList::Containers => &self.containers,
             ContainerList::InitContainers => &self.init_containers,
             ContainerList::EphemeralContainers => &self.ephemeral_containers,
+        }
+    }
+
+    /// The same, to add to it.
+    pub fn list_mut(&mut self, list: ContainerList) -> &mut Vec<Container<'a>> {
+        match list {
+            ContainerList::Containers => &mut self.containers,
+            ContainerList::InitContainers => &mut self.init_containers,
+            ContainerList::EphemeralContainers => &mut self.ephemeral_containers,
         }
     }
 
@@ -157,6 +177,13 @@ impl<'a> PodSpec<'a> {
     ) -> Option<Effective<T>> {
         let own = container.security_context.as_ref().and_then(&read).map(Effective::OfContainer);
         own.or_else(|| self.security_context.as_ref().and_then(read).map(Effective::OfPod))
+    }
+
+    /// Whether a resource is set for the pod as a whole, of which its containers then share.
+    #[must_use]
+    pub fn sets_for_all(&self, name: ResourceName) -> bool {
+        let resources = self.resources.as_ref();
+        resources.is_some_and(|resources| resources.limit(name).is_some() || resources.request(name).is_some())
     }
 
     /// Whether `os.name` says windows, on which the API server refuses the Linux fields.

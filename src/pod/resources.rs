@@ -50,7 +50,7 @@ impl ResourceName {
 }
 
 /// A `v1.ResourceRequirements`.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct ResourceRequirements<'a> {
     /// `limits`.
     pub limits: Option<ResourceList<'a>>,
@@ -59,6 +59,13 @@ pub struct ResourceRequirements<'a> {
 }
 
 impl<'a> ResourceRequirements<'a> {
+    pub(super) fn into_owned(self) -> ResourceRequirements<'static> {
+        ResourceRequirements {
+            limits: self.limits.map(ResourceList::into_owned),
+            requests: self.requests.map(ResourceList::into_owned),
+        }
+    }
+
     /// The limit of a resource, where one is written.
     #[must_use]
     pub fn limit(&self, name: ResourceName) -> Option<&Quantity<'a>> {
@@ -86,13 +93,17 @@ impl<'de> Members<'de> for ResourceRequirements<'de> {
 }
 
 /// A `v1.ResourceList`, for the resources that podgate knows.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct ResourceList<'a> {
     cpu: Option<Quantity<'a>>,
     memory: Option<Quantity<'a>>,
 }
 
 impl<'a> ResourceList<'a> {
+    fn into_owned(self) -> ResourceList<'static> {
+        ResourceList { cpu: self.cpu.map(Quantity::into_owned), memory: self.memory.map(Quantity::into_owned) }
+    }
+
     /// The amount of a resource, where one is written.
     #[must_use]
     pub fn get(&self, name: ResourceName) -> Option<&Quantity<'a>> {

@@ -5,7 +5,7 @@ use serde::de::MapAccess;
 use crate::json::{self, Members, Text};
 
 /// A `v1.Volume`.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Volume<'a> {
     /// `name`.
     pub name: Text<'a>,
@@ -13,6 +13,18 @@ pub struct Volume<'a> {
     pub host_path: Option<HostPathVolume<'a>>,
     /// `image` (KEP-4639).
     pub image: Option<ImageVolume<'a>>,
+}
+
+impl Volume<'_> {
+    /// The same, borrowed from nothing.
+    #[must_use]
+    pub fn into_owned(self) -> Volume<'static> {
+        Volume {
+            name: self.name.into_owned(),
+            host_path: self.host_path.map(|host_path| HostPathVolume { path: host_path.path.into_owned() }),
+            image: self.image.map(|image| ImageVolume { reference: image.reference.into_owned() }),
+        }
+    }
 }
 
 impl<'de> Members<'de> for Volume<'de> {
@@ -30,7 +42,7 @@ impl<'de> Members<'de> for Volume<'de> {
 }
 
 /// A `v1.HostPathVolumeSource`.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct HostPathVolume<'a> {
     /// `path`; empty where it is missing.
     pub path: Text<'a>,
@@ -49,7 +61,7 @@ impl<'de> Members<'de> for HostPathVolume<'de> {
 }
 
 /// A `v1.ImageVolumeSource`.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct ImageVolume<'a> {
     /// `reference`; empty where it is missing.
     pub reference: Text<'a>,

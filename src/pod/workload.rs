@@ -107,19 +107,18 @@ pub struct Workload<'a> {
 }
 
 impl<'a> Workload<'a> {
-    /// The pod that the template asks for, where there is one.
+    /// The template of its pods, where there is one.
     #[must_use]
-    pub fn pod_spec(&self, kind: WorkloadKind) -> Option<&PodSpec<'a>> {
+    pub fn template(&self, kind: WorkloadKind) -> Option<&PodTemplateSpec<'a>> {
         let spec = self.spec.as_ref();
-        let template = match kind {
+        match kind {
             WorkloadKind::PodTemplate => self.template.as_ref(),
             WorkloadKind::CronJob => spec
                 .and_then(|spec| spec.job_template.as_ref())
                 .and_then(|job| job.spec.as_ref())
                 .and_then(|spec| spec.template.as_ref()),
             _ => spec.and_then(|spec| spec.template.as_ref()),
-        };
-        template.and_then(|template| template.spec.as_ref())
+        }
     }
 }
 
@@ -173,9 +172,13 @@ impl<'de> Members<'de> for JobTemplateSpec<'de> {
     }
 }
 
+/// A `v1.PodTemplateSpec`.
 #[derive(Debug, Default)]
-struct PodTemplateSpec<'a> {
-    spec: Option<PodSpec<'a>>,
+pub struct PodTemplateSpec<'a> {
+    /// `metadata`.
+    pub metadata: ObjectMeta<'a>,
+    /// `spec`, the pod that it asks for.
+    pub spec: Option<PodSpec<'a>>,
 }
 
 impl<'de> Members<'de> for PodTemplateSpec<'de> {
@@ -183,6 +186,7 @@ impl<'de> Members<'de> for PodTemplateSpec<'de> {
 
     fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
         match key {
+            "metadata" => self.metadata = json::optional_object(map)?.unwrap_or_default(),
             "spec" => self.spec = json::optional_object(map)?,
             _ => return Ok(false),
         }

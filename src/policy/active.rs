@@ -19,14 +19,27 @@ pub(super) struct ActiveMutations<'m> {
 
 impl<'m> ActiveMutations<'m> {
     pub(super) fn of(policies: &'m Policies, requester: &Requester<'_>) -> Self {
-        let Mutations { images, security_context, resources } = &policies.mutations;
-        let is_on = |exclude: &ContainerExclude| !exclude.requesters().cover(requester);
+        Self::where_on(policies, requester.today, |exclude| !exclude.requesters().cover(requester))
+    }
+
+    /// Those from which nobody is excluded.
+    pub(super) fn of_everybody(policies: &'m Policies, today: Date) -> Self {
+        Self::where_on(policies, today, |exclude| exclude.requesters().are_none())
+    }
+
+    /// All of them.
+    pub(super) fn all(policies: &'m Policies, today: Date) -> Self {
+        Self::where_on(policies, today, |_| true)
+    }
+
+    fn where_on(policies: &'m Policies, today: Date, is_on: impl Fn(&ContainerExclude) -> bool) -> Self {
+        let Mutations { sidecars: _, images, security_context, resources } = &policies.mutations;
         Self {
             images: Some(images).filter(|mutation| is_on(&mutation.exclude)),
             image_tag: &policies.validations.image_tag,
             security_context: Some(security_context).filter(|mutation| is_on(&mutation.exclude)),
             resources: Some(resources).filter(|mutation| is_on(&mutation.exclude)),
-            today: requester.today,
+            today,
         }
     }
 

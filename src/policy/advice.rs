@@ -134,6 +134,9 @@ impl Policies {
     /// Every list of exclusions, by its place in the configuration file.
     fn exclusions(&self) -> Vec<(String, &Exclusions)> {
         let mut lists = Vec::from(of_requesters("exclude", self.exclude.requesters()));
+        for (index, sidecar) in self.mutations.sidecars.each().iter().enumerate() {
+            lists.extend(of_requesters(&format!("mutations.sidecars[{index}].exclude"), sidecar.exclude.requesters()));
+        }
         let mut of_containers = Vec::new();
         for (policy, exclude) in self.mutations.excludes() {
             let place = format!("mutations.{policy}.exclude");
@@ -208,6 +211,22 @@ mod tests {
                 "namespaceQuota.namespaces: {name:?} gets no quota, for it is excluded from all policies, or the \
                  cluster's own or podgate's: remove it"
             ))
+        );
+    }
+
+    #[test]
+    fn a_sidecar_has_exclusions_too() {
+        let sidecar = "mutations:\n  sidecars:\n    - container: { name: a, image: \"a:1\" }\n      ";
+        assert_eq!(
+            advice(&format!(
+                "{sidecar}exclude: {{ namespaces: [{{ name: old, until: 2026-12-31 }}], groups: [\"*\"] }}\n"
+            )),
+            [
+                "mutations.sidecars[0].exclude.namespaces: \"old\" has counted until 2026-12-31 and no longer does: remove \
+                 it, or give it a later day",
+                "mutations.sidecars[0].exclude.groups: \"*\" matches system:authenticated, behind which nearly every pod is \
+                 created: it exempts nearly every pod, so name those whom you mean",
+            ]
         );
     }
 

@@ -1,8 +1,8 @@
 //! `containerCount`: no pod with too many containers at once.
 //!
 //! Counts app containers and native sidecars (init containers with `restartPolicy: Always`),
-//! which run beside each other; init containers that finish and ephemeral containers are not
-//! counted. Denies more than `max`, 5 by default.
+//! which run beside each other; init containers that finish, ephemeral containers and what
+//! `mutations.sidecars` put there are not counted. Denies more than `max`, 5 by default.
 
 use serde::Deserialize;
 
@@ -40,10 +40,15 @@ impl Validation for ContainerCount {
         Rule { action: self.action, message: self.message.as_ref(), exclude: RuleExclude::Pod(&self.exclude) }
     }
 
-    fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Context<'_>, violations: &mut Vec<Violation<'a>>) {
-        let apps = pod.containers.len();
-        let sidecars = pod.init_containers.iter().filter(|container| Container::restarts_always(container)).count();
-        let count = apps + sidecars;
+    fn check<'a>(&self, pod: &'a PodSpec<'a>, context: &Context<'_>, violations: &mut Vec<Violation<'a>>) {
+        let sidecars = || pod.init_containers.iter().filter(|container| container.restarts_always());
+        if pod.containers.len() + sidecars().count() <= self.max {
+            return;
+        }
+        let injected = context.prepared.own_containers();
+        let is_counted = |container: &&Container<'_>| !injected.contains(&*container.name);
+        let sidecars = sidecars().filter(is_counted).count();
+        let count = pod.containers.iter().filter(is_counted).count() + sidecars;
         if count <= self.max {
             return;
         }

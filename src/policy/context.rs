@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use time::Date;
 
+use super::Prepared;
 use super::active::ActiveMutations;
 use super::in_force::Stage;
 use crate::pod::{Amount, Container, ContainerList, ImageVolume, PodSpec, Quantity, ResourceName};
@@ -15,6 +16,7 @@ pub struct Context<'c> {
     pub(super) mutations: ActiveMutations<'c>,
     pub(super) stage: Stage,
     pub(super) today: Date,
+    pub(super) prepared: &'c Prepared<'c>,
 }
 
 impl Context<'_> {

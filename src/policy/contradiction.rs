@@ -1,7 +1,7 @@
 //! Settings that are right each by itself, but not beside each other.
 
 use super::pins::{Pin, Version};
-use super::{Action, ImageTag, Images, Policies, PositiveQuantity};
+use super::{Action, ImageTag, Images, InvalidSidecar, Policies, PositiveQuantity};
 use crate::pod::ResourceName;
 
 /// Two settings of which no pod could do right by both. Mutating twice would not be mutating once,
@@ -65,13 +65,16 @@ pub enum Contradiction {
         /// The default limit.
         limit: PositiveQuantity,
     },
+    /// A sidecar that no pod could have.
+    #[error(transparent)]
+    Sidecar(InvalidSidecar),
 }
 
 impl Contradiction {
     /// The keys that lead to the setting to change, from the root of the configuration file.
     #[must_use]
-    pub fn path(&self) -> [&str; 4] {
-        match self {
+    pub fn path(&self) -> Vec<&str> {
+        let [section, mutation, setting, key] = match self {
             Self::MirroredAgain { from, .. } | Self::MirroredTwice { from, .. } => {
                 ["mutations", "images", "mirrors", from]
             }
@@ -79,7 +82,9 @@ impl Contradiction {
                 ["mutations", "images", "pins", pin]
             }
             Self::RequestAboveLimit { name, .. } => ["mutations", "resources", "requests", name.as_str()],
-        }
+            Self::Sidecar(invalid) => return invalid.path.iter().map(String::as_str).collect(),
+        };
+        vec![section, mutation, setting, key]
     }
 }
 
@@ -91,6 +96,7 @@ impl Policies {
         of_mirrors(&mutations.images)
             .or_else(|| of_pins(&mutations.images, &validations.image_tag))
             .or_else(|| mutations.resources.request_above_limit())
+            .or_else(|| self.invalid_sidecar().map(Contradiction::Sidecar))
     }
 }
 

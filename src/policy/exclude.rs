@@ -84,6 +84,11 @@ pub(super) struct Requesters<'e> {
 }
 
 impl Requesters<'_> {
+    /// Whether nobody is excluded.
+    pub(super) fn are_none(&self) -> bool {
+        self.namespaces.is_empty() && self.users.is_empty() && self.groups.is_empty()
+    }
+
     /// Whether the request is excluded.
     pub(super) fn cover(&self, requester: &Requester<'_>) -> bool {
         let Requester { namespace, user, groups, today } = *requester;

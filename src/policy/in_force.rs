@@ -3,12 +3,16 @@
 use std::collections::HashSet;
 
 use super::active::ActiveMutations;
+use super::mutating::Mutating;
+use super::sidecars::Sidecar;
 use super::{
-    Action, ContainerExclude, Context, Existing, Images, Judgement, Policies, PolicyName, Requester, Resources, Rule,
-    RuleExclude, SecurityContext, Subject, Validation, Violation, Workloads,
+    Action, Candidate, ContainerExclude, Context, Existing, Field, Judgement, Mutated, Policies, Prepared, Promises,
+    Requester, Resources, Rule, RuleExclude, Sidecars, Subject, Validation, Violation, Workloads,
 };
-use crate::patch::{Patch, Pointer};
-use crate::pod::{Container, ContainerList, PodSpec};
+use crate::pod::{ContainerList, PodSpec};
+
+/// What is said of a container or volume besides, where the configuration put it there.
+const OF_SIDECAR: &str = "; it comes from mutations.sidecars of podgate's configuration, and is to be changed there";
 
 /// The policies, for a requester that is not excluded from all of them.
 #[derive(Debug, Clone, Copy)]
@@ -16,15 +20,6 @@ pub struct InForce<'r> {
     policies: &'r Policies,
     requester: Requester<'r>,
     mutations: ActiveMutations<'r>,
-}
-
-/// What the mutations make of a pod.
-#[derive(Debug)]
-pub struct Mutated {
-    /// The patch; it changes something.
-    pub patch: Patch,
-    /// The mutations that are at work in it.
-    pub by: Vec<PolicyName>,
 }
 
 /// Which validations run.
@@ -55,21 +50,50 @@ impl Policies {
 }
 
 impl<'r> InForce<'r> {
+    /// The policies with mutations that were chosen already.
+    pub(super) const fn with(policies: &'r Policies, requester: Requester<'r>, mutations: ActiveMutations<'r>) -> Self {
+        Self { policies, requester, mutations }
+    }
+
+    /// A new pod, or the template of one, with the sidecars that it lacks.
+    #[must_use]
+    pub fn with_sidecars<'a>(&self, candidate: &'a Candidate<'a>) -> Prepared<'a>
+    where
+        'r: 'a,
+    {
+        Prepared::injected(candidate, self.sidecars(candidate), self.mutations)
+    }
+
+    /// A pod as it is.
+    #[must_use]
+    pub fn as_it_is<'a>(&self, candidate: &'a Candidate<'a>) -> Prepared<'a>
+    where
+        'r: 'a,
+    {
+        Prepared::stored(candidate, self.sidecars(candidate), self.mutations)
+    }
+
+    /// The sidecars that a pod is to have.
+    fn sidecars(&self, candidate: &Candidate<'_>) -> Vec<&'r Sidecar> {
+        let Candidate { labels, spec, .. } = candidate;
+        let sidecars = self.policies.mutations.sidecars.each().iter();
+        sidecars.filter(|sidecar| sidecar.is_due(&self.requester, labels, spec)).collect()
+    }
+
     /// What makes a new pod safe; `None` where nothing is to be changed.
     #[must_use]
-    pub fn mutate_pod(&self, pod: &PodSpec<'_>) -> Option<Mutated> {
+    pub fn mutate_pod(&self, prepared: &Prepared<'_>) -> Option<Mutated> {
+        let pod = prepared.spec();
         let mut mutating = Mutating::default();
+        mutating.run(Sidecars::NAME, |patch| prepared.patch(patch));
         if let Some(resources) = self.mutations.resources_of_pod() {
             mutating.run(Resources::NAME, |patch| resources.patch_pod(pod, patch));
         }
         for (list, index, container) in pod.all_containers() {
-            self.mutate_container(pod, list, index, container, &mut mutating);
+            self.mutations.mutate_container(pod, list, index, container, &mut mutating);
         }
         for (index, volume) in pod.volumes.iter().enumerate() {
-            if let Some(image) = volume.image.as_ref().and_then(|image| self.mutations.new_volume_image(image)) {
-                let path = Pointer::volume(index).member("image").member("reference");
-                mutating.run(Images::NAME, |patch| patch.add(path, image));
-            }
+            self.mutations.mutate_volume(index, volume, &mut mutating);
         }
         mutating.finish()
     }
@@ -82,35 +106,15 @@ impl<'r> InForce<'r> {
         let mut mutating = Mutating::default();
         for (index, container) in pod.list(list).iter().enumerate() {
             if !known.contains(&*container.name) {
-                self.mutate_container(pod, list, index, container, &mut mutating);
+                self.mutations.mutate_container(pod, list, index, container, &mut mutating);
             }
         }
         mutating.finish()
     }
 
-    fn mutate_container(
-        &self,
-        pod: &PodSpec<'_>,
-        list: ContainerList,
-        index: usize,
-        container: &Container<'_>,
-        mutating: &mut Mutating,
-    ) {
-        if let Some(image) = self.mutations.new_image(container) {
-            let path = Pointer::container(list, index).member("image");
-            mutating.run(Images::NAME, |patch| patch.add(path, image));
-        }
-        if let Some(security_context) = self.mutations.security_context(container) {
-            mutating.run(SecurityContext::NAME, |patch| security_context.patch(pod, list, index, container, patch));
-        }
-        if let Some(resources) = self.mutations.resources(container) {
-            mutating.run(Resources::NAME, |patch| resources.patch(pod, list, index, container, patch));
-        }
-    }
-
     /// The denials with which `/mutate` answers at once, where a patch cannot mend the pod.
     #[must_use]
-    pub fn deny_early<'a>(&self, pod: &'a PodSpec<'a>, old: Option<&'a PodSpec<'a>>) -> Vec<Judgement<'a>>
+    pub fn deny_early<'a>(&self, pod: &'a Prepared<'a>, old: Option<&'a Prepared<'a>>) -> Vec<Judgement<'a>>
     where
         'r: 'a,
     {
@@ -121,7 +125,7 @@ impl<'r> InForce<'r> {
 
     /// Everything that is not allowed in a pod that is about to be stored.
     #[must_use]
-    pub fn validate_pod<'a>(&self, pod: &'a PodSpec<'a>, old: Option<&'a PodSpec<'a>>) -> Vec<Judgement<'a>>
+    pub fn validate_pod<'a>(&self, pod: &'a Prepared<'a>, old: Option<&'a Prepared<'a>>) -> Vec<Judgement<'a>>
     where
         'r: 'a,
     {
@@ -130,7 +134,7 @@ impl<'r> InForce<'r> {
 
     /// Everything that will not be allowed in the pods that a template makes.
     #[must_use]
-    pub fn validate_template<'a>(&self, pod: &'a PodSpec<'a>, old: Option<&'a PodSpec<'a>>) -> Vec<Judgement<'a>>
+    pub fn validate_template<'a>(&self, pod: &'a Prepared<'a>, old: Option<&'a Prepared<'a>>) -> Vec<Judgement<'a>>
     where
         'r: 'a,
     {
@@ -145,14 +149,15 @@ impl<'r> InForce<'r> {
         judgements
     }
 
-    fn judge<'a>(&self, stage: Stage, pod: &'a PodSpec<'a>, old: Option<&'a PodSpec<'a>>) -> Vec<Judgement<'a>>
+    fn judge<'a>(&self, stage: Stage, pod: &'a Prepared<'a>, old: Option<&'a Prepared<'a>>) -> Vec<Judgement<'a>>
     where
         'r: 'a,
     {
-        let found = self.violations(stage, pod);
+        let mut found = self.violations(stage, pod);
         if found.is_empty() {
             return Vec::new();
         }
+        name_sidecars(pod, found.iter_mut().map(|(violation, _)| violation));
         let before = old.map(|old| self.violations(stage, old)).unwrap_or_default();
         let existing = Existing::new(before.into_iter().map(|(violation, _)| violation));
         found
@@ -164,13 +169,13 @@ impl<'r> InForce<'r> {
             .collect()
     }
 
-    fn violations<'a>(&self, stage: Stage, pod: &'a PodSpec<'a>) -> Vec<(Violation<'a>, Rule<'a>)>
+    pub(super) fn violations<'a>(&self, stage: Stage, prepared: &'a Prepared<'a>) -> Vec<(Violation<'a>, Rule<'a>)>
     where
         'r: 'a,
     {
         let Self { policies: Policies { validations, .. }, requester, mutations } = *self;
-        let context = Context { mutations, stage, today: requester.today };
-        let mut check = Check { pod, context, requester, found: Vec::new() };
+        let context = Context { mutations, stage, today: requester.today, prepared };
+        let mut check = Check { pod: prepared.spec(), context, requester, found: Vec::new() };
         check.run(&validations.privileged);
         check.run(&validations.root_user);
         check.run(&validations.image_tag);
@@ -187,7 +192,28 @@ impl<'r> InForce<'r> {
         if stage == Stage::Final {
             check.run(&validations.promises);
         }
-        check.found
+        for (violation, _) in &mut check.found {
+            prepared.place_as_written(violation);
+        }
+        let conflicts = prepared.conflicts().iter().map(|(violation, sidecar)| (violation.clone(), sidecar.rule()));
+        conflicts.chain(check.found).collect()
+    }
+}
+
+/// Tells of a sidecar at fault that it is no work of the pod's author.
+fn name_sidecars<'v, 'a: 'v>(pod: &Prepared<'a>, violations: impl Iterator<Item = &'v mut Violation<'a>>) {
+    let (containers, volumes) = (pod.own_containers(), pod.own_volumes());
+    for violation in violations {
+        let is_own = match violation.subject {
+            Subject::Pod => false,
+            Subject::Container { name, .. } | Subject::Sidecar { name, .. } => containers.contains(name),
+            Subject::Volume { name, .. } => volumes.contains(name),
+        };
+        // What it has of the pod, and what others took from it, is not of its configuration.
+        let is_of_others = violation.policy == Promises::NAME || matches!(violation.field, Field::OfPod(_));
+        if is_own && !is_of_others {
+            violation.statement += OF_SIDECAR;
+        }
     }
 }
 
@@ -219,7 +245,7 @@ impl<'a> Check<'a> {
     fn is_excluded(&self, exclude: &ContainerExclude, subject: Subject<'_>) -> bool {
         let Self { pod, context, .. } = self;
         match subject {
-            Subject::Pod => false,
+            Subject::Pod | Subject::Sidecar { .. } => false,
             Subject::Container { list, index, name } => {
                 exclude.covers_container(name, || context.image(&pod.list(list)[index]), context.today)
             }
@@ -228,27 +254,5 @@ impl<'a> Check<'a> {
                 .as_ref()
                 .is_some_and(|image| exclude.covers_image(|| context.volume_image(image), context.today)),
         }
-    }
-}
-
-/// A patch, and who has added to it.
-#[derive(Debug, Default)]
-struct Mutating {
-    patch: Patch,
-    by: Vec<PolicyName>,
-}
-
-impl Mutating {
-    fn run(&mut self, name: PolicyName, mutate: impl FnOnce(&mut Patch)) {
-        let before = self.patch.len();
-        mutate(&mut self.patch);
-        if self.patch.len() > before && !self.by.contains(&name) {
-            self.by.push(name);
-        }
-    }
-
-    fn finish(self) -> Option<Mutated> {
-        let Self { patch, by } = self;
-        (!patch.is_empty()).then_some(Mutated { patch, by })
     }
 }

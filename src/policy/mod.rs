@@ -25,6 +25,7 @@ mod in_force;
 mod memory;
 mod message;
 mod mirrors;
+mod mutating;
 mod namespace_quota;
 mod patterns;
 mod pins;
@@ -37,6 +38,8 @@ mod root_user;
 mod rule;
 mod schema;
 mod security_context;
+mod sidecars;
+pub(crate) mod suggestion;
 mod violation;
 
 use std::fmt;
@@ -58,9 +61,10 @@ pub use host_pid::HostPid;
 pub use host_ports::HostPorts;
 pub use image_tag::ImageTag;
 pub use images::Images;
-pub use in_force::{InForce, Mutated};
+pub use in_force::InForce;
 pub use memory::Memory;
 pub use message::{InvalidMessage, Message};
+pub use mutating::Mutated;
 pub use namespace_quota::{NamespacePatterns, NamespaceQuota, PodCount};
 pub use pod_limit::{MissingMax, PodLimit};
 pub use positive_quantity::PositiveQuantity;
@@ -70,6 +74,7 @@ pub use resources::Resources;
 pub use root_user::RootUser;
 pub use rule::Rule;
 pub use security_context::SecurityContext;
+pub use sidecars::{Candidate, InvalidSidecar, Prepared, SidecarFault, Sidecars};
 pub use violation::{Existing, Field, Found, Judgement, Quoted, Shown, Subject, Violation};
 
 use crate::pod::PodSpec;
@@ -98,6 +103,9 @@ pub struct Policies {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Mutations {
+    /// `sidecars`.
+    #[serde(deserialize_with = "null_is_default")]
+    pub sidecars: Sidecars,
     /// `images`.
     #[serde(deserialize_with = "null_is_default")]
     pub images: Images,

@@ -124,7 +124,8 @@ impl<'de> Deserialize<'de> for NamespacePatterns {
 }
 
 /// A name or a glob that can match a namespace.
-struct NamespacePattern(String);
+#[derive(Debug)]
+pub(super) struct NamespacePattern(pub(super) String);
 
 impl<'de> Deserialize<'de> for NamespacePattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -12,6 +12,11 @@ pub(super) struct Patterns {
 }
 
 impl Patterns {
+    /// Whether there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.exact.is_empty() && self.globs.is_empty()
+    }
+
     /// Whether a name matches one of them.
     pub(super) fn matches(&self, name: &str) -> bool {
         self.exact.contains(name) || self.globs.iter().any(|glob| glob_matches(glob, name))

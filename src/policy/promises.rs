@@ -1,7 +1,8 @@
 //! `promises`: what `/mutate` sets is still there when the pod is stored.
 //!
-//! Warns, by default, of a container or an image volume that lacks what the mutations would have set: another
-//! webhook undid it, or the mutating webhook was bypassed.
+//! Warns, by default, of a pod that lacks a sidecar, and of a container or an image volume that
+//! lacks what the mutations would have set: another webhook undid it, or the mutating webhook was
+//! bypassed.
 
 use std::borrow::Cow;
 
@@ -57,6 +58,11 @@ impl Validation for Promises {
         let limit = |name: ResourceName, limit: &Quantity<'_>| format!("{}: {}", name.limit_field(), limit.as_str());
         let missing = |name| mutations.missing_pod_limit(pod, name).map(|amount| limit(name, amount));
         lacks(Subject::Pod, ResourceName::ALL.into_iter().filter_map(missing).collect());
+        for (name, due) in context.prepared.broken_promises() {
+            if !self.exclude.containers.cover(name, context.today) {
+                lacks(Subject::Pod, vec![due]);
+            }
+        }
         for (list, index, container) in pod.all_containers() {
             let mut due: Vec<String> = Vec::new();
             due.extend(mutations.new_image(container).map(|image| format!("image: {image}")));

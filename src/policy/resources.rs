@@ -106,7 +106,7 @@ impl Resources {
         let default = self.default_limit(name)?;
         let resources = container.resources.as_ref();
         let is_due =
-            list != ContainerList::EphemeralContainers && is_missing(resources, name) && !is_set_for_pod(pod, name);
+            list != ContainerList::EphemeralContainers && is_missing(resources, name) && !pod.sets_for_all(name);
         is_due.then(|| match resources.and_then(|resources| resources.request(name)) {
             Some(request) if request > default => request,
             _ => default,
@@ -122,7 +122,7 @@ impl Resources {
         name: ResourceName,
     ) -> Option<&Quantity<'static>> {
         let default = self.default_request(name)?;
-        if list == ContainerList::EphemeralContainers || is_set_for_pod(pod, name) {
+        if list == ContainerList::EphemeralContainers || pod.sets_for_all(name) {
             return None;
         }
         let resources = container.resources.as_ref();
@@ -143,7 +143,7 @@ impl Resources {
         name: ResourceName,
     ) -> Option<&'q Quantity<'q>> {
         let default = self.default_limit(name)?;
-        if !is_set_for_pod(pod, name) || !is_missing(pod.resources.as_ref(), name) {
+        if !pod.sets_for_all(name) || !is_missing(pod.resources.as_ref(), name) {
             return None;
         }
         let request = pod.resources.as_ref().and_then(|resources| resources.request(name));
@@ -177,10 +177,6 @@ impl Resources {
 /// The API server takes a zero limit for none.
 fn is_missing(resources: Option<&ResourceRequirements<'_>>, name: ResourceName) -> bool {
     resources.and_then(|resources| resources.limit(name)).is_none_or(Quantity::is_zero)
-}
-
-fn is_set_for_pod(pod: &PodSpec<'_>, name: ResourceName) -> bool {
-    pod.resources.as_ref().is_some_and(|resources| resources.limit(name).is_some() || resources.request(name).is_some())
 }
 
 fn members<'q>(missing: impl Fn(ResourceName) -> Option<&'q Quantity<'q>>) -> Vec<(&'static str, Value)> {

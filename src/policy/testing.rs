@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::active::ActiveMutations;
 use super::in_force::Stage;
-use super::{Context, Policies, Requester, Validation};
-use crate::json::Object;
-use crate::pod::PodSpec;
+use super::{Candidate, Context, Policies, Prepared, Requester, Validation};
+use crate::json::{Object, TextMap};
+use crate::pod::{PodSpec, SpecText};
 
 /// Somebody whom nothing excludes.
 pub(super) const ANYBODY: Requester<'static> =
@@ -26,7 +26,10 @@ pub(super) fn lines(validation: &impl Validation, spec: Value) -> Vec<String> {
     let mut violations = Vec::new();
     let policies = Policies::default();
     let mutations = ActiveMutations::of(&policies, &ANYBODY);
-    let context = Context { mutations, stage: Stage::Final, today: ANYBODY.today };
+    let labels = TextMap::default();
+    let candidate = Candidate { labels: &labels, spec: &pod, text: SpecText::default() };
+    let prepared = Prepared::stored(&candidate, Vec::new(), mutations);
+    let context = Context { mutations, stage: Stage::Final, today: ANYBODY.today, prepared: &prepared };
     validation.check(&pod, &context, &mut violations);
     violations.iter().map(|violation| violation.line("")).collect()
 }
@@ -36,7 +39,10 @@ pub(super) fn patched(policies: &Policies, spec: Value) -> Value {
     let text = spec.to_string();
     let mut object = Value::from_iter([("spec", spec)]);
     let in_force = policies.in_force(ANYBODY).unwrap_or_else(|| panic!("nobody is excluded"));
-    if let Some(mutated) = in_force.mutate_pod(&pod(&text)) {
+    let labels = TextMap::default();
+    let (spec, labels) = (pod(&text), &labels);
+    let candidate = Candidate { labels, spec: &spec, text: SpecText::default() };
+    if let Some(mutated) = in_force.mutate_pod(&in_force.with_sidecars(&candidate)) {
         let patch = serde_json::to_value(&mutated.patch).unwrap_or_default();
         let patch: json_patch::Patch = serde_json::from_value(patch).unwrap_or_else(|error| panic!("{error}"));
         json_patch::patch(&mut object, &patch).unwrap_or_else(|error| panic!("{error}"));

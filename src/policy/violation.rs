@@ -39,6 +39,13 @@ pub enum Subject<'a> {
         /// Its name.
         name: &'a str,
     },
+    /// A container that the pod has yet to get from the mutation `sidecars`.
+    Sidecar {
+        /// The list that it will be in.
+        list: ContainerList,
+        /// Its name.
+        name: &'a str,
+    },
     /// A volume.
     Volume {
         /// Its place in `spec.volumes`.
@@ -53,7 +60,7 @@ impl<'a> Subject<'a> {
     fn name(&self) -> &'a str {
         match self {
             Self::Pod => "",
-            Self::Container { name, .. } | Self::Volume { name, .. } => name,
+            Self::Container { name, .. } | Self::Sidecar { name, .. } | Self::Volume { name, .. } => name,
         }
     }
 }
@@ -63,7 +70,9 @@ impl fmt::Display for Subject<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pod => formatter.write_str("the pod"),
-            Self::Container { list, name, .. } => write!(formatter, "{list} {}", Quoted(name)),
+            Self::Container { list, name, .. } | Self::Sidecar { list, name } => {
+                write!(formatter, "{list} {}", Quoted(name))
+            }
             Self::Volume { name, .. } => write!(formatter, "volume {}", Quoted(name)),
         }
     }
@@ -126,6 +135,9 @@ impl Violation<'_> {
             | (Field::Whole | Field::Own(_) | Field::HostPort(_), Subject::Container { list, index, .. }) => {
                 format!("spec.{}[{index}]", list.field())
             }
+            (Field::Whole | Field::Own(_) | Field::HostPort(_), Subject::Sidecar { list, name }) => {
+                format!("spec.{}[{name}]", list.field())
+            }
             (Field::OfPod(_), _) | (_, Subject::Pod) => "spec".to_owned(),
             (_, Subject::Volume { index, .. }) => format!("spec.volumes[{index}]"),
         };
@@ -165,7 +177,9 @@ impl Judgement<'_> {
         let Some(message) = self.rule.message else { return violation.line(root) };
         let container = match violation.subject {
             Subject::Pod => "pod".to_owned(),
-            Subject::Container { name, .. } | Subject::Volume { name, .. } => Shown(name).to_string(),
+            Subject::Container { name, .. } | Subject::Sidecar { name, .. } | Subject::Volume { name, .. } => {
+                Shown(name).to_string()
+            }
         };
         let path = format!("{root}{}", violation.field_path());
         let found = match &violation.found {

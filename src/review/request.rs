@@ -33,6 +33,8 @@ pub struct Review<'a> {
     pub user: Text<'a>,
     /// `request.userInfo.groups`.
     pub groups: Vec<Text<'a>>,
+    /// The body.
+    pub text: &'a str,
     /// The resource that podgate takes the request for, such as `pods/resize`; `other` for what it lets pass.
     pub resource: &'static str,
     /// What is to be judged.
@@ -91,7 +93,7 @@ pub fn read(body: &[u8]) -> Result<Review<'_>, Malformed> {
     }
     let text = std::str::from_utf8(body).map_err(|error| Malformed::NotUtf8(error.valid_up_to()))?;
     match serde_json::from_str::<Object<Envelope<'_, false>>>(text) {
-        Ok(Object(envelope)) if !envelope.has_raw_objects() => envelope.into_review(),
+        Ok(Object(envelope)) if !envelope.has_raw_objects() => envelope.into_review(text),
         _ => read_again(text),
     }
 }
@@ -104,7 +106,7 @@ fn read_again(text: &str) -> Result<Review<'_>, Malformed> {
         path: if path == "." { "the body".to_owned() } else { path },
         error,
     })?;
-    envelope.into_review()
+    envelope.into_review(text)
 }
 
 #[derive(Debug, Default)]
@@ -135,14 +137,14 @@ impl<'a, const OBJECTS_RAW: bool> Envelope<'a, OBJECTS_RAW> {
         self.request.as_ref().is_some_and(|request| is_raw(&request.object) || is_raw(&request.old_object))
     }
 
-    fn into_review(self) -> Result<Review<'a>, Malformed> {
+    fn into_review(self, text: &'a str) -> Result<Review<'a>, Malformed> {
         if *self.api_version != *API_VERSION || *self.kind != *KIND {
             return Err(Malformed::NotAReview {
                 api_version: self.api_version.to_string(),
                 kind: self.kind.to_string(),
             });
         }
-        self.request.ok_or(Malformed::Missing("request"))?.into_review()
+        self.request.ok_or(Malformed::Missing("request"))?.into_review(text)
     }
 }
 
@@ -218,7 +220,7 @@ impl<'a, const OBJECTS_RAW: bool> Request<'a, OBJECTS_RAW> {
         }
     }
 
-    fn into_review(self) -> Result<Review<'a>, Malformed> {
+    fn into_review(self, text: &'a str) -> Result<Review<'a>, Malformed> {
         let judged_as = self.judged_as();
         let missing = |path| Err(Malformed::Missing(path));
         if self.uid.is_empty() {
@@ -243,6 +245,7 @@ impl<'a, const OBJECTS_RAW: bool> Request<'a, OBJECTS_RAW> {
             namespace: self.namespace,
             user: self.user_info.username,
             groups: self.user_info.groups,
+            text,
             resource: judged_as.resource(),
             requested: payloads.read_as(judged_as),
         })

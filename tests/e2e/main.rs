@@ -27,4 +27,5 @@ mod quota;
 mod registration;
 mod reinvocation;
 mod replica;
+mod sidecars;
 mod workloads;

@@ -40,7 +40,7 @@ mutations:
 "#;
 
 /// A configured podgate on a control plane.
-fn configured(plane: ControlPlane, configuration: &str) -> Cluster {
+pub(crate) fn configured(plane: ControlPlane, configuration: &str) -> Cluster {
     let certs = make_certificates(&plane.path(""));
     let file = plane.path("podgate.yaml");
     std::fs::write(&file, configuration).expect("the folder is writable");
@@ -51,7 +51,7 @@ fn configured(plane: ControlPlane, configuration: &str) -> Cluster {
 }
 
 /// Waits until a pod that is refused is refused.
-fn until_refused(cluster: &Cluster, manifest: &str) {
+pub(crate) fn until_refused(cluster: &Cluster, manifest: &str) {
     eventually("podgate is asked", || {
         let dry = ["create", "--dry-run=server", "-f", "-"];
         let said = cluster.plane.kubectl_as(Who::Admin, &dry, manifest);

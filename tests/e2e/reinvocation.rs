@@ -8,8 +8,10 @@ use podgate::admission::{Answer, Verdict};
 use podgate::certs::ServerCertificate;
 use podgate::server::{Limits, Server, Settings};
 use serde_json::{Value, json};
+use tokio::runtime::Runtime;
 
 use super::cluster::Cluster;
+use super::control_plane::ControlPlane;
 use super::process::eventually;
 use super::replica::make_certificates;
 
@@ -36,11 +38,8 @@ fn injector(body: &[u8]) -> Answer {
     }
 }
 
-#[test]
-fn a_container_that_another_webhook_adds_is_hardened_too() {
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let cluster = Cluster::start();
-    let plane = &cluster.plane;
+/// Has the API server call the injector after podgate; it goes on as long as the runtime does.
+pub(crate) fn register_injector(plane: &ControlPlane, runtime: &Runtime) {
     std::fs::create_dir(plane.path("other")).expect("the folder is writable");
     let certs = make_certificates(&plane.path("other"));
     let certificate = ServerCertificate::from_files(&certs.join("tls.crt"), &certs.join("tls.key")).expect("a pair");
@@ -68,20 +67,28 @@ fn a_container_that_another_webhook_adds_is_hardened_too() {
         }],
     });
     assert!(plane.apply(&configuration.to_string()).success);
-    let created = |name: &str| {
-        let pod = json!({
-            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
-            "spec": {"containers": [{"name": "app", "image": "app:1"}]},
-        });
-        cluster.create(&pod.to_string());
-        plane.field(&format!("pod/{name}"), "{.spec.containers[*].name}")
-    };
+}
+
+/// Creates pods until one comes that the injector has seen: its name.
+pub(crate) fn injected_pod(cluster: &Cluster, spec: &Value) -> String {
     let mut count = 0;
-    let name = eventually("the injector is called", || {
+    eventually("the injector is called", || {
         count += 1;
         let name = format!("pod-{count}");
-        (created(&name) == "app injected").then_some(name)
-    });
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec});
+        cluster.create(&pod.to_string());
+        let names = cluster.plane.field(&format!("pod/{name}"), "{.spec.containers[*].name}");
+        names.split(' ').any(|container| container == "injected").then_some(name)
+    })
+}
+
+#[test]
+fn a_container_that_another_webhook_adds_is_hardened_too() {
+    let runtime = Runtime::new().expect("a runtime");
+    let cluster = Cluster::start();
+    let plane = &cluster.plane;
+    register_injector(plane, &runtime);
+    let name = injected_pod(&cluster, &json!({"containers": [{"name": "app", "image": "app:1"}]}));
     let pod = format!("pod/{name}");
     assert_eq!(
         plane.field(&pod, "{.spec.containers[1].securityContext}"),

@@ -2,6 +2,7 @@
 
 mod images;
 mod review;
+mod sidecars;
 
 use std::fmt::Write as _;
 
@@ -11,6 +12,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 pub(crate) use review::review;
 use serde_json::{Map, Value, json};
+use sidecars::sidecars;
 
 /// An object of those members that are there.
 fn object(members: Vec<(&'static str, Option<Value>)>) -> Value {
@@ -126,8 +128,11 @@ pub(crate) fn pod() -> impl Strategy<Value = Value> {
         r#"[{"name": "a", "hostPath": {"path": "/data/shared"}}]"#,
         r#"[{"name": "a", "hostPath": {"path": "/etc"}}, {"name": "b", "image": {"reference": "c"}}]"#,
         r#"[{"name": "a", "emptyDir": {}}]"#,
+        r#"[{"name": "agent", "emptyDir": {"medium": "Memory"}}, {"name": "other", "emptyDir": {}}]"#,
+        r#"[{"name": "agent", "emptyDir": {"sizeLimit": "1024Mi"}}]"#,
         r#"[{"name": "a", "image": {"reference": "quay.io/acme/app:1"}}, {"name": "b", "image": {"reference": "nginx"}}]"#,
     ]);
+    let labels = maybe(&[r#"{"logs": "yes"}"#, r#"{"logs": "no", "tier": ""}"#, "{}"]);
     let os = maybe(&[r#"{"name": "windows"}"#, r#"{"name": "linux"}"#]);
     (
         containers("app", true),
@@ -138,9 +143,9 @@ pub(crate) fn pod() -> impl Strategy<Value = Value> {
         resources(),
         os,
         (maybe(&["true", "false"]), maybe(&["true", "false"]), maybe(&["true", "false"])),
-        unknown(),
+        (unknown(), labels),
     )
-        .prop_map(|(apps, init, ephemeral, volumes, security_context, resources, os, host, unknown)| {
+        .prop_map(|(apps, init, ephemeral, volumes, security_context, resources, os, host, (unknown, labels))| {
             let mut pod_context = security_context;
             if let Some(Value::Object(members)) = &mut pod_context {
                 members.retain(|name, _| matches!(name.as_str(), "runAsUser" | "runAsNonRoot" | "windowsOptions"));
@@ -158,7 +163,8 @@ pub(crate) fn pod() -> impl Strategy<Value = Value> {
                 ("hostIPC", host.2),
                 ("tolerations", unknown),
             ]);
-            json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "demo"}, "spec": spec})
+            let metadata = object(vec![("name", Some(json!("demo"))), ("labels", labels)]);
+            json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
         })
 }
 
@@ -235,10 +241,10 @@ fn mutations() -> impl Strategy<Value = (String, &'static str)> {
     let limits = (select(&["1", "\"300m\"", "null"][..]), select(&["1Gi", "16Mi", "null"][..]));
     let requests = (select(&["100m", "\"0.3\"", "null"][..]), select(&["16Mi", "1Mi", "null"][..]));
     let excludes = (exclude(), exclude(), exclude());
-    (images(), any::<bool>(), any::<bool>(), limits, requests, excludes).prop_map(
-        |((mirrors, pins, image_tag), escalation, non_root, limits, requests, excludes)| {
+    (images(), any::<bool>(), any::<bool>(), limits, requests, excludes, sidecars()).prop_map(
+        |((mirrors, pins, image_tag), escalation, non_root, limits, requests, excludes, sidecars)| {
             let text = format!(
-                "mutations:\n  images: {{ mirrors: {{ {mirrors} }}, pins: {{ {pins} }}, exclude: {{ {} }} }}\n  \
+                "mutations:\n  sidecars: {sidecars}\n  images: {{ mirrors: {{ {mirrors} }}, pins: {{ {pins} }}, exclude: {{ {} }} }}\n  \
                  securityContext: {{ allowPrivilegeEscalation: {escalation}, runAsNonRoot: {non_root}, \
                  exclude: {{ {} }} }}\n  \
                  resources: {{ limits: {{ cpu: {}, memory: {} }}, requests: {{ cpu: {}, memory: {} }}, \
