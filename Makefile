@@ -4,7 +4,7 @@ CARGO ?= cargo
 PODGATE = target/release/podgate
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run test bench bench-handshakes bench-memory bench-start lint certs image deploy undeploy break-glass restore controlplane e2e bench-cluster monitoring-check fuzz oracle
+.PHONY: help build demo run test bench bench-handshakes bench-memory bench-start bench-pipeline bench-instructions bench-growth lint certs image deploy undeploy break-glass restore controlplane e2e bench-cluster monitoring-check fuzz oracle
 
 IMAGE ?= podgate:0.1.0
 # deploy/single-zone for clusters whose nodes carry no zone label, deploy/cert-manager for those that
@@ -36,8 +36,18 @@ bench-handshakes: ## what a new connection costs, by key and group
 bench-memory: ## what stays in memory after a million requests, 10,000 connections, large reviews
 	$(CARGO) bench --locked --bench server -- memory
 
-bench-start: ## how soon podgate answers after its start, and how large it is
+bench-start: build ## how soon podgate answers after its start, and how large it is
 	$(CARGO) bench --locked --bench server -- start
+	stat --format 'The program: %s bytes' target/release/podgate
+
+bench-pipeline: ## each stage of an answer without the wire, beside decoding all of a review
+	$(CARGO) bench --locked --bench pipeline
+
+bench-instructions: ## the same in instructions, which no other program on the machine disturbs; needs valgrind
+	$(CARGO) bench --locked --bench instructions
+
+bench-growth: ## what an answer costs as reviews and configurations grow
+	$(CARGO) bench --locked --bench growth
 
 lint: ## format, clippy, documentation, dependency rules
 	$(CARGO) fmt --check

@@ -4,8 +4,11 @@
 //! operation is an `add`, which on a member that is there replaces its value (section 4.1), so
 //! that `null` and a missing member need no telling apart.
 
+use std::fmt::{self, Write as _};
+
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
+use smallvec::SmallVec;
 
 use crate::pod::ContainerList;
 
@@ -62,56 +65,93 @@ struct Operation {
     value: Value,
 }
 
-/// A JSON Pointer (RFC 6901).
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-#[serde(transparent)]
-pub struct Pointer(String);
+/// A JSON Pointer (RFC 6901), which becomes text when the patch does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pointer {
+    place: Place,
+    members: SmallVec<[&'static str; 2]>,
+}
+
+/// Where in a pod the members are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Spec,
+    List(ContainerList),
+    Container(ContainerList, usize),
+    Volumes,
+    Volume(usize),
+}
+
+impl From<Place> for Pointer {
+    fn from(place: Place) -> Self {
+        Self { place, members: SmallVec::new() }
+    }
+}
 
 impl Pointer {
     /// `/spec`.
     #[must_use]
     pub fn pod_spec() -> Self {
-        Self("/spec".to_owned())
+        Place::Spec.into()
     }
 
     /// `/spec/LIST`.
     #[must_use]
     pub fn list(list: ContainerList) -> Self {
-        Self(format!("/spec/{}", list.field()))
+        Place::List(list).into()
     }
 
     /// `/spec/volumes`.
     #[must_use]
     pub fn volumes() -> Self {
-        Self("/spec/volumes".to_owned())
+        Place::Volumes.into()
     }
 
     /// `/spec/LIST/INDEX`.
     #[must_use]
     pub fn container(list: ContainerList, index: usize) -> Self {
-        Self(format!("/spec/{}/{index}", list.field()))
+        Place::Container(list, index).into()
     }
 
     /// `/spec/volumes/INDEX`.
     #[must_use]
     pub fn volume(index: usize) -> Self {
-        Self(format!("/spec/volumes/{index}"))
+        Place::Volume(index).into()
     }
 
     /// The member `name` of what this points at.
     #[must_use]
-    pub fn member(&self, name: &str) -> Self {
-        let mut path = String::with_capacity(self.0.len() + 1 + name.len());
-        path.push_str(&self.0);
-        path.push('/');
-        for character in name.chars() {
-            match character {
-                '~' => path.push_str("~0"),
-                '/' => path.push_str("~1"),
-                other => path.push(other),
+    pub fn member(&self, name: &'static str) -> Self {
+        let mut pointer = self.clone();
+        pointer.members.push(name);
+        pointer
+    }
+}
+
+impl fmt::Display for Pointer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.place {
+            Place::Spec => formatter.write_str("/spec"),
+            Place::List(list) => write!(formatter, "/spec/{}", list.field()),
+            Place::Container(list, index) => write!(formatter, "/spec/{}/{index}", list.field()),
+            Place::Volumes => formatter.write_str("/spec/volumes"),
+            Place::Volume(index) => write!(formatter, "/spec/volumes/{index}"),
+        }?;
+        for name in &self.members {
+            formatter.write_char('/')?;
+            if name.contains(['~', '/']) {
+                formatter.write_str(&name.replace('~', "~0").replace('/', "~1"))?;
+            } else {
+                formatter.write_str(name)?;
             }
         }
-        Self(path)
+        Ok(())
+    }
+}
+
+impl Serialize for Pointer {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 
@@ -187,7 +227,7 @@ mod tests {
 
     #[test]
     fn escapes_pointers() {
-        assert_eq!(Pointer::pod_spec().member("a/b~c").0, "/spec/a~1b~0c");
+        assert_eq!(Pointer::pod_spec().member("a/b~c").to_string(), "/spec/a~1b~0c");
     }
 
     #[test]

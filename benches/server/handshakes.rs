@@ -17,9 +17,8 @@ const TURNS: usize = 4;
 /// Prints the table.
 pub(crate) fn compare() {
     let keys = [("ECDSA P-256", ecdsa_p256()), ("RSA 2048", rsa_2048())];
-    let groups: [(&str, &'static dyn SupportedKxGroup); 4] = [
+    let groups: [(&str, &'static dyn SupportedKxGroup); 3] = [
         ("X25519MLKEM768", aws_lc_rs::kx_group::X25519MLKEM768),
-        ("SecP256r1MLKEM768", aws_lc_rs::kx_group::SECP256R1MLKEM768),
         ("X25519", aws_lc_rs::kx_group::X25519),
         ("P-256", aws_lc_rs::kx_group::SECP256R1),
     ];

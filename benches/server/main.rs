@@ -11,6 +11,7 @@ mod handshakes;
 mod memory;
 mod process;
 mod requests;
+#[path = "../reviews.rs"]
 mod reviews;
 mod start;
 

@@ -38,7 +38,7 @@ pub(crate) fn measure() {
 
 fn requests(server: &Contestant, count: usize) {
     let tls = client::trusting(&server.authority, &[b"http/1.1"], None);
-    let request = client::post("/mutate", &reviews::recorded("mutate/pods-create-dep-65ff7697cb"));
+    let request = client::post("/mutate", &reviews::body(&reviews::small()));
     std::thread::scope(|scope| {
         for _ in 0..CONNECTIONS {
             scope.spawn(|| {
@@ -54,7 +54,7 @@ fn requests(server: &Contestant, count: usize) {
 
 fn connections(server: &Contestant, count: usize) {
     let tls = client::trusting(&server.authority, &[b"http/1.1"], None);
-    let request = client::post("/mutate", &reviews::recorded("mutate/pods-create-dep-65ff7697cb"));
+    let request = client::post("/mutate", &reviews::body(&reviews::small()));
     std::thread::scope(|scope| {
         for _ in 0..CONNECTIONS {
             scope.spawn(|| {
@@ -71,17 +71,16 @@ fn connections(server: &Contestant, count: usize) {
 /// How many of the answers were 200 and 503; no other is right.
 fn large_reviews(server: &Contestant, count: usize) -> String {
     let tls = client::trusting(&server.authority, &[b"http/1.1"], None);
-    let body = reviews::with_environment("mutate/pods-create-dep-65ff7697cb", 6 << 20);
+    let body = reviews::body(&reviews::with_environment(6 << 20));
     let request = client::post("/mutate", &body);
+    let connect = |_| client::connect(server.addr, &tls).expect("the server accepts");
+    let streams: Vec<_> = (0..count).map(connect).collect();
     let statuses: Vec<u16> = std::thread::scope(|scope| {
-        let clients: Vec<_> = (0..count)
-            .map(|_| {
-                scope.spawn(|| {
-                    let mut stream = client::connect(server.addr, &tls).expect("the server accepts");
-                    client::exchange(&mut stream, &request, &mut vec![0; 64 << 10]).unwrap_or_default()
-                })
-            })
-            .collect();
+        let send = |mut stream| {
+            let request = &request;
+            scope.spawn(move || client::exchange(&mut stream, request, &mut vec![0; 64 << 10]).unwrap_or_default())
+        };
+        let clients: Vec<_> = streams.into_iter().map(send).collect();
         clients.into_iter().map(|client| client.join().expect("no thread panics")).collect()
     });
     let count_of = |status: u16| statuses.iter().filter(|found| **found == status).count();

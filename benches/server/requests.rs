@@ -15,6 +15,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::client::{self, Stream};
 use crate::contestant::{Contestant, folder_with_certificate};
+use crate::reviews::Case;
 use crate::{process, reviews};
 
 /// How long one server is driven before the other has its turn.
@@ -40,30 +41,6 @@ impl fmt::Display for Load {
             Self::Http2(streams) => write!(formatter, "h2, {streams} streams"),
         }
     }
-}
-
-/// What is sent.
-struct Case {
-    name: &'static str,
-    path: &'static str,
-    body: Vec<u8>,
-}
-
-fn cases() -> Vec<Case> {
-    let small = ["mutate/pods-create-dep-65ff7697cb", "validate/pods-create-dep-65ff7697cb"];
-    let update = ["mutate/pods-update-plain", "validate/pods-update-plain"];
-    let bodies = |[mutate, validate]: [&str; 2], body: &dyn Fn(&str) -> Vec<u8>| [body(mutate), body(validate)];
-    [
-        ("small pod", bodies(small, &reviews::recorded)),
-        ("UPDATE with oldObject", bodies(update, &reviews::recorded)),
-        ("30 containers", bodies(small, &|name| reviews::with_containers(name, 30))),
-        ("1 MiB", bodies(small, &|name| reviews::with_environment(name, 1 << 20))),
-    ]
-    .into_iter()
-    .flat_map(|(name, [mutate, validate])| {
-        [Case { name, path: "/mutate", body: mutate }, Case { name, path: "/validate", body: validate }]
-    })
-    .collect()
 }
 
 /// What one contestant did in all its turns.
@@ -103,7 +80,7 @@ pub(crate) fn compare() {
         "| review | bytes | path | load | no-op req/s | podgate req/s | ratio | p50 µs | p99 µs | CPU µs | CPU ratio |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|");
-    for case in cases() {
+    for case in reviews::cases() {
         for load in LOADS {
             let mut tallies = [Tally::default(), Tally::default()];
             for _ in 0..TURNS {

@@ -1,8 +1,10 @@
 //! The response: written in one go, with nothing in it but what kube-apiserver reads.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::Simd;
+use base64::engine::general_purpose::PAD;
 use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
 
 use super::Malformed;
 use super::denial::{Denial, Details};
@@ -14,6 +16,9 @@ const WARNINGS_LENGTH_MAX: usize = 4096;
 
 /// Room for everything in a response but patch, message and warnings.
 const ENVELOPE_LENGTH: usize = 512;
+
+/// Room for one operation of a patch.
+const OPERATION_LENGTH: usize = 160;
 
 /// What is answered to one review.
 #[derive(Debug)]
@@ -34,9 +39,9 @@ impl Response<'_> {
     /// The AdmissionReview that is sent back.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
-        let patch = self.patch.as_ref().map(|patch| STANDARD.encode(to_json(patch, 0)));
-        let length =
-            patch.as_ref().map_or(0, String::len) + self.denial.as_ref().map_or(0, |denial| denial.message.len() * 3);
+        let patch = self.patch.as_ref().map(|patch| base64_string(&to_json(patch, patch.len() * OPERATION_LENGTH)));
+        let patch_length = patch.as_ref().map_or(0, |patch| patch.get().len());
+        let length = patch_length + self.denial.as_ref().map_or(0, |denial| denial.message.len() * 3);
         let review = AdmissionReview {
             api_version: "admission.k8s.io/v1",
             kind: "AdmissionReview",
@@ -99,6 +104,16 @@ fn to_json(value: &impl Serialize, length: usize) -> Vec<u8> {
     json
 }
 
+/// A JSON string of bytes in base64 (RFC 4648, section 4), whose alphabet has nothing that JSON escapes.
+#[expect(clippy::expect_used, reason = "base64 between quotes is a JSON string")]
+fn base64_string(bytes: &[u8]) -> Box<RawValue> {
+    let mut json = String::with_capacity(bytes.len().div_ceil(3) * 4 + 2);
+    json.push('"');
+    Simd::standard(PAD).encode_string(bytes, &mut json);
+    json.push('"');
+    RawValue::from_string(json).expect("base64 between quotes is a JSON string")
+}
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct AdmissionReview<'a> {
@@ -116,7 +131,7 @@ struct AdmissionResponse<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     patch_type: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    patch: Option<String>,
+    patch: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
     #[serde(skip_serializing_if = "AuditAnnotations::is_empty")]
