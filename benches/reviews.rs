@@ -1,5 +1,6 @@
 //! The reviews that the benchmarks send: recorded by a real kube-apiserver, and larger ones made of them.
 
+#![allow(clippy::expect_used, reason = "a benchmark that cannot go on has failed")]
 #![allow(dead_code, reason = "each benchmark needs a part of it")]
 
 use podgate::admission::{self, Webhook};
