@@ -4,7 +4,7 @@
 //! server adds its defaults and the mount of the service account's token, and other webhooks add
 //! theirs. As the API server normalises what it stores:
 //!
-//! - Quantities compare by amount: `1000m` is `1`.
+//! - Quantities compare by amount, rounded up to a thousandth: `1000m` is `1`, and `1500u` is `2m`.
 //! - A zero (`false`, `0`, `""`) that is missing is the same, for most fields are not stored then;
 //!   not so in `securityContext`, where a field that is not set means something else. A zero of a
 //!   field that has a default may have become the default.
@@ -22,19 +22,26 @@ use crate::pod::Quantity;
 
 /// Fields that the API server fills where they are zero (`k8s.io/kubernetes/pkg/apis/core/v1`,
 /// `SetDefaults_*`); `hostPort` in a pod of `hostNetwork: true`.
-const WITH_DEFAULT: [&str; 12] = [
+const WITH_DEFAULT: [&str; 19] = [
     "apiVersion",
     "failureThreshold",
+    "fsType",
     "hostPort",
     "imagePullPolicy",
+    "iscsiInterface",
+    "keyring",
     "path",
     "periodSeconds",
+    "pool",
     "protocol",
+    "pullPolicy",
     "scheme",
+    "storageMode",
     "successThreshold",
     "terminationMessagePath",
     "terminationMessagePolicy",
     "timeoutSeconds",
+    "user",
 ];
 
 /// Fields in which people keep what not everybody should read: messages do not show their values.
@@ -204,9 +211,10 @@ fn is_zero(value: &Value) -> bool {
     }
 }
 
-/// The amount of a quantity, in units of 10⁻⁹.
+/// The amount of a quantity in thousandths, rounded up as the API server does (`SetDefaults_ResourceList`).
 fn amount(value: &Value) -> Option<i128> {
-    Quantity::parse(text(value)).ok().map(|quantity| quantity.nano())
+    let nano = Quantity::parse(text(value)).ok()?.nano();
+    Some(nano.saturating_add(999_999).div_euclid(1_000_000))
 }
 
 /// A string without quotes, anything else as JSON.
@@ -250,6 +258,18 @@ mod tests {
             (json!({"tty": false, "workingDir": "", "x": 0}), json!({})),
             (json!({"tty": false}), json!({"tty": null})),
             (json!({"imagePullPolicy": ""}), json!({"imagePullPolicy": "Always"})),
+            (json!({"image": {"pullPolicy": ""}}), json!({"image": {"pullPolicy": "IfNotPresent"}})),
+            (json!({"iscsi": {"iscsiInterface": ""}}), json!({"iscsi": {"iscsiInterface": "default"}})),
+            (
+                json!({"rbd": {"pool": "", "user": "", "keyring": ""}}),
+                json!({"rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"}}),
+            ),
+            (
+                json!({"scaleIO": {"storageMode": "", "fsType": ""}}),
+                json!({"scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"}}),
+            ),
+            (json!({"resources": {"limits": {"cpu": "1500u"}}}), json!({"resources": {"limits": {"cpu": "2m"}}})),
+            (json!({"resources": {"limits": {"cpu": 0.0005}}}), json!({"resources": {"limits": {"cpu": "1m"}}})),
             (
                 json!({"ports": [{"containerPort": 80, "hostPort": 0}]}),
                 json!({"ports": [{"containerPort": 80, "hostPort": 80}]}),
