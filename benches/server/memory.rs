@@ -37,31 +37,26 @@ pub(crate) fn measure() {
 }
 
 fn requests(server: &Contestant, count: usize) {
-    let tls = client::trusting(&server.authority, &[b"http/1.1"], None);
-    let request = client::post("/mutate", &reviews::body(&reviews::small()));
-    std::thread::scope(|scope| {
-        for _ in 0..CONNECTIONS {
-            scope.spawn(|| {
-                let mut stream = client::connect(server.addr, &tls).expect("the server accepts");
-                let mut buffer = vec![0; 64 << 10];
-                for _ in 0..count / CONNECTIONS {
-                    client::must_exchange(&mut stream, &request, &mut buffer);
-                }
-            });
-        }
-    });
+    exchange(server, CONNECTIONS, count / CONNECTIONS);
 }
 
 fn connections(server: &Contestant, count: usize) {
+    exchange(server, count, 1);
+}
+
+/// Makes so many connections, some at once, and sends so many requests on each.
+fn exchange(server: &Contestant, connections: usize, requests: usize) {
     let tls = client::trusting(&server.authority, &[b"http/1.1"], None);
     let request = client::post("/mutate", &reviews::body(&reviews::small()));
     std::thread::scope(|scope| {
         for _ in 0..CONNECTIONS {
             scope.spawn(|| {
                 let mut buffer = vec![0; 64 << 10];
-                for _ in 0..count / CONNECTIONS {
+                for _ in 0..connections / CONNECTIONS {
                     let mut stream = client::connect(server.addr, &tls).expect("the server accepts");
-                    client::must_exchange(&mut stream, &request, &mut buffer);
+                    for _ in 0..requests {
+                        client::must_exchange(&mut stream, &request, &mut buffer);
+                    }
                 }
             });
         }

@@ -173,7 +173,9 @@ fn judge<T>(
         (Ok(Requested::Pod { subresource, object, old_object }), _) => {
             // A pod without a spec was refused when it was read.
             let Some(pod) = of_pod(review, OBJECT, object) else { return tell(Judged::default()) };
+            // Sidecars come when a pod is made: a label that would choose others later changes nothing in it.
             let old = old_object.as_ref().and_then(|old| of_pod(review, OLD_OBJECT, old));
+            let old = old.map(|old| Candidate { labels: pod.labels, ..old });
             let is_mirror = object.metadata.is_mirror && review.groups.iter().any(|group| &**group == NODES_GROUP);
             match webhook {
                 Webhook::Mutate if is_mirror => tell(Judged::default()),
