@@ -3,12 +3,14 @@
 //!
 //! Pure: the bytes of files in, a report out.
 
+use std::rc::Rc;
+
 use serde_json::Value;
 use time::Date;
 
 use crate::admission::{Finding, Unexaminable};
 use crate::creation::{self, Creation, CreationError, Kind};
-use crate::manifest::{self, Node, Object, Position};
+use crate::manifest::{self, Language, Node, Object, Position};
 use crate::policy::{Action, Policies, PolicyName};
 use crate::review::{Invalid, Malformed};
 
@@ -34,7 +36,7 @@ pub struct Report {
     pub objects: Vec<Checked>,
     /// What could not be read, or would be refused for other reasons than a policy.
     pub unreadable: Vec<Unreadable>,
-    /// How many documents and objects are none that podgate judges.
+    /// How many objects are of kinds that podgate does not judge.
     pub others: usize,
     /// What would be stored of all that is an object, in the order of the files, where the checker
     /// keeps it.
@@ -45,14 +47,14 @@ pub struct Report {
 #[derive(Debug)]
 pub struct Checked {
     /// The file.
-    pub file: String,
+    pub file: Rc<str>,
     /// Where in it the object begins.
     pub position: Position,
     /// Its kind.
     pub kind: &'static str,
     /// Its namespace.
     pub namespace: String,
-    /// Its name, or its generateName and `*`.
+    /// Its name, or its generateName and `*`; empty where it has neither.
     pub name: String,
     /// What is wrong with it, in the order of the policies.
     pub violations: Vec<Violation>,
@@ -128,7 +130,8 @@ impl Checked {
     /// `Pod team-a/web`.
     #[must_use]
     pub fn title(&self) -> String {
-        format!("{} {}/{}", self.kind, self.namespace, self.name)
+        let name = if self.name.is_empty() { "(no name)" } else { &self.name };
+        format!("{} {}/{name}", self.kind, self.namespace)
     }
 }
 
@@ -140,28 +143,39 @@ impl Report {
         all.filter(|violation| violation.severity == severity).count()
     }
 
+    /// Whether there was nothing in all files, neither an object nor what should have been one.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty() && self.others == 0 && self.unreadable.is_empty()
+    }
+
+    /// Adds what is wrong with all files together, to be told of the first.
+    pub fn add_fault(&mut self, file: &str, message: String) {
+        self.unreadable.push(Unreadable { file: file.to_owned(), position: None, message });
+    }
+
     /// Adds what is wrong with a file as a whole.
     pub fn add_unreadable(&mut self, file: &str, message: String) {
         self.files += 1;
-        self.unreadable.push(Unreadable { file: file.to_owned(), position: None, message });
+        self.add_fault(file, message);
     }
 
     /// Judges all that is in a file.
     pub fn add_file(&mut self, checker: &Checker<'_>, file: &str, bytes: &[u8]) {
         self.files += 1;
-        for document in manifest::documents(bytes) {
+        let file: Rc<str> = file.into();
+        for document in manifest::documents(bytes, Language::of(&file)) {
             let root = match document {
                 Ok(root) => root,
                 Err(fault) => {
-                    self.cannot_read(file, fault.position, fault.to_string());
+                    self.cannot_read(&file, fault.position, fault.to_string());
                     continue;
                 }
             };
             for object in manifest::objects(&root) {
                 match object {
-                    Ok(Some(object)) => self.add_object(checker, file, &object),
-                    Ok(None) => self.others += 1,
-                    Err(fault) => self.cannot_read(file, fault.position, fault.to_string()),
+                    Ok(object) => self.add_object(checker, &file, &object),
+                    Err(fault) => self.cannot_read(&file, fault.position, fault.to_string()),
                 }
             }
         }
@@ -171,7 +185,7 @@ impl Report {
         self.unreadable.push(Unreadable { file: file.to_owned(), position: Some(position), message });
     }
 
-    fn add_object(&mut self, checker: &Checker<'_>, file: &str, object: &Object<'_>) {
+    fn add_object(&mut self, checker: &Checker<'_>, file: &Rc<str>, object: &Object<'_>) {
         let Some(kind) = Kind::of(object.api_version, object.kind) else {
             self.others += 1;
             if checker.keeps_stored {
@@ -193,11 +207,18 @@ impl Report {
         }
     }
 
-    fn add_creation(&mut self, checker: &Checker<'_>, file: &str, kind: Kind, object: &Object<'_>, creation: Creation) {
+    fn add_creation(
+        &mut self,
+        checker: &Checker<'_>,
+        file: &Rc<str>,
+        kind: Kind,
+        object: &Object<'_>,
+        creation: Creation,
+    ) {
         let Creation { findings, mutated } = creation;
         let is_refused = findings.iter().any(|finding| finding.action == Action::Deny);
         let checked = Checked {
-            file: file.to_owned(),
+            file: Rc::clone(file),
             position: object.node.position,
             kind: kind.as_str(),
             namespace: object.namespace.unwrap_or(checker.namespace).to_owned(),
@@ -245,10 +266,30 @@ fn place(node: &Node, error: &CreationError) -> (Position, String) {
     let path = path.strip_prefix(ROOT).unwrap_or(path).trim_start_matches('.');
     let position = node.position_of(path);
     let message = error.to_string();
-    let mut message = message.strip_prefix(ROOT).unwrap_or(&message).trim_start_matches(['.', ':', ' ']).to_owned();
-    let is_plain = ["integer", "floating point", "boolean"].iter().any(|found| message.contains(found));
-    if is_plain && message.ends_with("expected a string") {
-        message += ": quote it";
-    }
+    let message = message.strip_prefix(ROOT).unwrap_or(&message).trim_start_matches(['.', ':', ' ']);
+    // The reader of reviews says it in the words of its language, and of numbers not as they are written.
+    let expected = message.split_once(": invalid type: ").and_then(|(_, types)| types.rsplit_once(", expected "));
+    let message = match (node.field(path), expected) {
+        (Some(found), Some((_, expected))) => format!("{path}: {}", other_type(&found.value, expected)),
+        _ => message.to_owned(),
+    };
     (position, message)
+}
+
+/// What is said of a value of another type than is due; the API's own types keep their names.
+fn other_type(found: &manifest::Value, expected: &str) -> String {
+    use manifest::Value;
+    let due = match expected {
+        "a string" => "text",
+        "a boolean" => "true or false",
+        "i32" | "i64" | "u16" | "u32" | "u64" | "usize" => "a whole number",
+        other => other,
+    };
+    let advice = match (found, due) {
+        (Value::Bool(_) | Value::Number(_), "text") => ": quote it",
+        (Value::Text(text), "true or false") if matches!(&**text, "true" | "false") => ": remove the quotes",
+        (Value::Text(text), "a whole number") if text.parse::<i64>().is_ok() => ": remove the quotes",
+        _ => "",
+    };
+    format!("this is {}, and {due} belongs here{advice}", found.noun())
 }

@@ -186,7 +186,7 @@ fn bad_bytes_and_hostile_sizes_are_told_with_their_place() {
     for (input, place) in [
         (b"apiVersion: v1\nkind: \"P\xffd\"\n".to_vec(), "-:2:9: error: this byte is not UTF-8"),
         (deep(150).into_bytes(), "-:3:106: error: this nests more than 100 levels deep"),
-        (deep(100_000).into_bytes(), "-:3:262: error: this is not YAML: recursion limit exceeded"),
+        (deep(100_000).into_bytes(), "-:3:262: error: this nests more than 100 levels deep"),
         (aliases.into_bytes(), "-:100:12: error: this nests more than 100 levels deep"),
         (b"a: \x00b\n".to_vec(), "-:1:4: error: this is not YAML"),
     ] {
@@ -228,8 +228,8 @@ fn directories_are_read_to_their_ends() {
     for directory in ["a/b", ".git", "empty"] {
         std::fs::create_dir_all(root.join(directory)).expect("a folder can be made");
     }
-    for file in ["a/b/one.yml", "a/two.yaml", "three.json", "readme.md", ".git/hidden.yaml"] {
-        let text = if file.ends_with("json") { "{}" } else { POD };
+    for file in ["a/b/one.yml", "a/two.yaml", "three.json", "readme.md", ".git/hidden.yaml", "a/kustomization.yaml"] {
+        let text = if file.ends_with("json") { "{\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\"}" } else { POD };
         std::fs::write(root.join(file), text).expect("a file can be written");
     }
     let (code, report) = check(root, &["."], b"");
@@ -309,4 +309,46 @@ fn usage_errors_are_told_apart_from_violations() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(output.stdout.is_empty() && !output.stderr.is_empty(), "{arguments:?}");
     }
+}
+
+#[test]
+fn nothing_at_all_is_no_green_light() {
+    let said = "so that nothing was judged";
+    for nothing in ["", "\n", "# a comment\n", "---\n---\n# none\n", "apiVersion: v1\nkind: List\nitems: []\n"] {
+        let (code, report) = check_text(&[], nothing.as_bytes());
+        assert_eq!(code, Some(2), "{nothing:?}: {report}");
+        assert!(report.starts_with("-: error: there is no object on standard input, "), "{nothing:?}: {report}");
+        assert!(report.contains(said), "{nothing:?}: {report}");
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    for (file, text) in [("empty.yaml", "# none\n"), ("pod.yaml", POD), ("none.json", "")] {
+        std::fs::write(folder.path().join(file), text).expect("a file can be written");
+    }
+    let (code, report) = check(folder.path(), &["empty.yaml", "none.json"], b"");
+    assert_eq!(code, Some(2));
+    assert!(report.starts_with("empty.yaml: error: there is no object in any of the files, "), "{report}");
+    let (code, report) = check(folder.path(), &["."], b"");
+    assert_eq!((code, report.lines().last()), (Some(1), Some("1 violation in 1 object of 3 files")));
+}
+
+#[test]
+fn a_file_that_is_named_twice_is_read_once() {
+    let (code, report) = check_text(&["-"], POD.as_bytes());
+    assert_eq!((code, report.lines().last()), (Some(1), Some("1 violation in 1 object of 1 file")));
+    let (_, report) = check(&folder(), &["clean.yaml", "./clean.yaml", "clean.yaml"], b"");
+    assert!(report.contains(" of 1 file"), "{report}");
+}
+
+#[test]
+fn a_reader_who_has_read_enough_is_no_failure() {
+    use std::io::{BufRead as _, BufReader};
+    let input = tempfile::NamedTempFile::new().expect("a temporary file can be made");
+    std::fs::write(input.path(), format!("---\n{POD}").repeat(2000)).expect("a file can be written");
+    let mut command = command(&folder(), &[input.path().to_str().expect("the path is UTF-8")]);
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().expect("podgate starts");
+    let mut line = String::new();
+    BufReader::with_capacity(64, child.stdout.take().expect("stdout is piped")).read_line(&mut line).expect("a line");
+    let output = child.wait_with_output().expect("podgate ends");
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(1), ""));
 }

@@ -5,6 +5,7 @@
 #[path = "check/run.rs"]
 mod run;
 
+use podgate::manifest::Language;
 use run::{POD, check, check_text, command, folder, run};
 use serde_json::{Value, json};
 
@@ -19,8 +20,22 @@ fn colour_is_for_terminals_and_for_those_who_ask() {
     assert!(coloured(&[("CLICOLOR_FORCE", "1")]));
     assert!(!coloured(&[("CLICOLOR_FORCE", "0")]));
     assert!(!coloured(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
-    let (_, report) = check_text(&[], POD.replace("name: web", "name: \"\\e[31m\"").as_bytes());
-    assert!(!report.contains('\u{1b}'), "{report:?}");
+}
+
+#[test]
+fn no_format_lets_through_what_acts_on_a_terminal() {
+    let pod = POD.replace("name: web", "name: \"\\e[31m\\x9b2J\\x7f\\u202e\"").replace("nginx:1.27", "a:\\e[0m");
+    for arguments in
+        [&["-o", "text"][..], &["-o", "json"], &["-o", "sarif"], &["-o", "junit"], &["-o", "github"], &["--mutated"]]
+    {
+        let output = run(command(&folder(), &[arguments, &["-"]].concat()), pod.as_bytes());
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        for text in [&output.stdout, &output.stderr] {
+            let text = String::from_utf8_lossy(text);
+            let acts = |one: char| (one.is_control() && one != '\n') || one == '\u{202e}';
+            assert!(!text.contains(acts), "{arguments:?}: {text:?}");
+        }
+    }
 }
 
 #[test]
@@ -35,8 +50,7 @@ fn mutated_prints_what_would_be_stored() {
     assert!(stderr.ends_with("2 violations in 2 objects of 1 file; 1 of other kinds skipped\n"), "{stderr}");
     let stored = String::from_utf8(output.stdout).expect("the output is UTF-8");
     assert!(stored.contains("---\n# Pod default/bad is denied\n---\n"), "{stored}");
-    let documents: Vec<Value> = podgate::manifest::documents(stored.as_bytes())
-        .into_iter()
+    let documents: Vec<Value> = podgate::manifest::documents(stored.as_bytes(), Language::Yaml)
         .map(|document| serde_json::to_value(&*document.expect("the output is YAML")).expect("a document is JSON"))
         .collect();
     assert_eq!(

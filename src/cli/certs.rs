@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use clap::Args;
 use thiserror::Error;
 
-use super::{Exit, fail};
+use super::{Exit, fail, terminal};
 use crate::certs::{self, IssueError};
 
 /// The file of the authority's certificate.
@@ -85,10 +85,15 @@ fn make(Arguments { dir, hosts, force }: &Arguments) -> Result<(), CertsError> {
         write(file, text, *mode).map_err(failed(file))?;
     }
     let [(authority, ..), (certificate, ..), (key, ..)] = &files;
-    println!("{}  the authority that clients trust: curl --cacert, or caBundle in base64", authority.display());
-    println!("{}  the server's certificate, for a year", certificate.display());
-    println!("{}  its key: keep it secret", key.display());
-    println!("next: podgate serve --tls-cert {} --tls-key {}", certificate.display(), key.display());
+    let (authority, certificate, key) = (authority.display(), certificate.display(), key.display());
+    let made = format!(
+        "{authority}  the authority that clients trust: curl --cacert, or caBundle in base64\n\
+         {certificate}  the server's certificate, for a year\n\
+         {key}  its key: keep it secret\n\
+         next: podgate serve --tls-cert {certificate} --tls-key {key}\n"
+    );
+    // The files are there, whoever hears of it.
+    let _ = terminal::print(made.as_bytes());
     Ok(())
 }
 

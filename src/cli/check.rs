@@ -1,12 +1,14 @@
 //! `podgate check`: manifests judged offline, as CI does it.
 
-use std::io::Write;
+use std::collections::HashSet;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 
-use super::report::{self, Format, Style};
+use super::report::{self, Format};
+use super::terminal::{Style, unless_closed};
 use super::{Exit, fail, files};
 use crate::check::{Checker, Report, Severity};
 use crate::config;
@@ -36,7 +38,9 @@ pub(super) struct Arguments {
     /// The namespace of objects that name none
     #[arg(long, short, value_name = "NAME", default_value = "default")]
     namespace: String,
-    /// How to report; `text` is in colour on a terminal, unless `NO_COLOR` is set
+    // The help shows this as it is.
+    #[expect(clippy::doc_markdown, reason = "the help shows backticks as they are")]
+    /// How to report; text is in colour on a terminal, unless NO_COLOR is set or TERM is dumb
     #[arg(long, short, value_enum, default_value_t = Format::Text)]
     output: Format,
     /// Print what would be stored, as YAML, and the report on standard error
@@ -60,10 +64,14 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
         keeps_stored: arguments.mutated,
     };
     let mut found = Report::default();
+    let mut known = HashSet::new();
     for path in &arguments.paths {
-        check(&mut found, &checker, path);
+        check(&mut found, &checker, path, &mut known);
     }
-    if let Err(error) = write(arguments, &found) {
+    if found.is_empty() {
+        add_nothing(&mut found, &arguments.paths);
+    }
+    if let Err(error) = unless_closed(write(arguments, &found)) {
         return fail(&format_args!("cannot write the report: {error}"));
     }
     if !found.unreadable.is_empty() {
@@ -72,12 +80,17 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
     if found.count(Severity::Denied) > 0 { Exit::Violations.into() } else { Exit::Clean.into() }
 }
 
-fn check(report: &mut Report, checker: &Checker<'_>, path: &Path) {
+/// Judges what a path stands for, but for files that are `known`, by whatever path.
+fn check(report: &mut Report, checker: &Checker<'_>, path: &Path, known: &mut HashSet<PathBuf>) {
     let paths = match files::below(path) {
         Ok(paths) => paths,
         Err(error) => return report.add_unreadable(&path.display().to_string(), error.to_string()),
     };
     for path in paths {
+        let plain = path.strip_prefix(".").ok().filter(|plain| plain.as_os_str() != "-").unwrap_or(&path);
+        if !known.insert(plain.to_owned()) {
+            continue;
+        }
         let name = path.display().to_string();
         match files::read(&path) {
             Ok(bytes) => report.add_file(checker, &name, &bytes),
@@ -86,12 +99,35 @@ fn check(report: &mut Report, checker: &Checker<'_>, path: &Path) {
     }
 }
 
+/// Where there was nothing to judge, something is wrong before podgate: it is no green light.
+fn add_nothing(report: &mut Report, paths: &[PathBuf]) {
+    let Some(first) = paths.first() else { return };
+    let place = match paths {
+        [only] if only.as_os_str() == "-" => "on standard input",
+        [only] if !only.is_dir() => "in this file",
+        [_] => "in the files of this directory",
+        _ => "in any of the files",
+    };
+    let message = format!(
+        "there is no object {place}, so that nothing was judged: is what should have written it empty, such as \
+         a chart whose values leave everything out?"
+    );
+    report.add_fault(&first.display().to_string(), message);
+}
+
 fn write(arguments: &Arguments, found: &Report) -> std::io::Result<()> {
-    let mut stdout = std::io::stdout().lock();
-    if arguments.mutated {
-        stdout.write_all(report::mutated(found)?.as_bytes())?;
-        return std::io::stderr().write_all(report::text(found, Style::of(&std::io::stderr())).as_bytes());
-    }
+    let stdout = std::io::stdout().lock();
     let style = Style::of(&stdout);
-    stdout.write_all(arguments.output.write(found, style)?.as_bytes())
+    let mut output = BufWriter::new(stdout);
+    if !arguments.mutated {
+        arguments.output.write(found, style, &mut output)?;
+        return output.flush();
+    }
+    report::mutated(found, &mut output)?;
+    output.flush()?;
+    let stderr = std::io::stderr().lock();
+    let style = Style::of(&stderr);
+    let mut output = BufWriter::new(stderr);
+    report::text(found, style, &mut output)?;
+    output.flush()
 }

@@ -1,12 +1,11 @@
 //! `podgate completions`: what a shell needs to complete a command line.
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
-use super::{CommandLine, Exit, fail};
+use super::{CommandLine, Exit, fail, terminal};
 
 /// Print a script with which a shell completes podgate's command lines.
 #[derive(Debug, Args)]
@@ -23,7 +22,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> ExitCode {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut CommandLine::command(), "podgate", &mut script);
-    match std::io::stdout().write_all(&script) {
+    match terminal::print(&script) {
         Ok(()) => Exit::Clean.into(),
         Err(error) => fail(&format_args!("cannot write: {error}")),
     }

@@ -1,13 +1,13 @@
 //! `podgate config`: the configuration file, without a server.
 
-use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-use super::{Exit, fail};
-use crate::config;
+use super::{Exit, fail, say, terminal};
+use crate::config::{self, ConfigError};
+use crate::policy::Policies;
 
 /// Print or check a configuration file.
 #[derive(Debug, Args)]
@@ -28,7 +28,7 @@ enum Command {
     Schema,
     /// Check a configuration file; errors name line and column, warnings what is hardly meant
     Check {
-        /// The file
+        /// The file, or - for standard input
         file: PathBuf,
     },
 }
@@ -37,18 +37,22 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
     let output = match &arguments.command {
         Command::Default => config::DEFAULT.to_owned(),
         Command::Schema => format!("{:#}\n", config::schema()),
-        Command::Check { file } => match config::load(file) {
+        Command::Check { file } => match load(file) {
             Ok(policies) => {
                 for advice in policies.advice(super::today()) {
-                    eprintln!("podgate: warning: {}: {advice}", file.display());
+                    say(&format!("warning: {}: {advice}", file.display()));
                 }
                 format!("{}: this configuration is right\n", file.display())
             }
             Err(error) => return fail(&error),
         },
     };
-    match std::io::stdout().write_all(output.as_bytes()) {
+    match terminal::print(output.as_bytes()) {
         Ok(()) => Exit::Clean.into(),
         Err(error) => fail(&format_args!("cannot write: {error}")),
     }
+}
+
+fn load(file: &Path) -> Result<Policies, ConfigError> {
+    if file.as_os_str() == "-" { config::read(file, std::io::stdin().lock()) } else { config::load(file) }
 }

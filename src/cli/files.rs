@@ -9,6 +9,9 @@ const FILE_MAX: u64 = 64 << 20;
 /// The endings of manifests, by which files in directories are chosen.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
+/// The files that kustomize reads its own settings from, which need no kind: what it builds is judged.
+const KUSTOMIZATIONS: [&str; 2] = ["kustomization.yaml", "kustomization.yml"];
+
 /// Why a file was not read.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FileError {
@@ -21,7 +24,7 @@ pub(super) enum FileError {
 }
 
 /// The files that a path stands for: itself, or all manifests in and below a directory, in the
-/// order of their names. What begins with a dot is left out.
+/// order of their names. What begins with a dot is left out, and so are kustomizations.
 pub(super) fn below(path: &Path) -> Result<Vec<PathBuf>, FileError> {
     if path.as_os_str() == "-" || !path.is_dir() {
         return Ok(vec![path.to_owned()]);
@@ -48,7 +51,9 @@ pub(super) fn below(path: &Path) -> Result<Vec<PathBuf>, FileError> {
 }
 
 fn is_manifest(path: &Path) -> bool {
-    path.extension().and_then(|ending| ending.to_str()).is_some_and(|ending| ENDINGS.contains(&ending))
+    let is_kustomization = path.file_name().is_some_and(|name| KUSTOMIZATIONS.iter().any(|known| name == *known));
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    !is_kustomization && ending.is_some_and(|ending| ENDINGS.contains(&ending))
 }
 
 /// Reads a file, or standard input for `-`.

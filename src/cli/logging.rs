@@ -1,11 +1,12 @@
 //! Where the log goes, and how.
 
 use std::env::VarError;
-use std::io::IsTerminal;
 
 use clap::ValueEnum;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::EnvFilter;
+
+use super::terminal::Style;
 
 /// The variable that says what is logged, such as `debug` or `podgate=debug,h2=warn`.
 const FILTER_VARIABLE: &str = "PODGATE_LOG";
@@ -42,7 +43,7 @@ pub(super) fn start(format: LogFormat) -> Result<(), String> {
         .with_env_filter(filter)
         .with_target(false)
         .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal());
+        .with_ansi(Style::of(&std::io::stderr()) == Style::Coloured);
     let started = match format {
         LogFormat::Text => subscriber.try_init(),
         LogFormat::Json => subscriber.json().flatten_event(true).try_init(),

@@ -14,7 +14,9 @@ mod quota;
 mod report;
 mod review;
 mod serve;
+mod terminal;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -87,6 +89,12 @@ fn today() -> time::Date {
 
 /// Says on standard error why a command could not do its work.
 fn fail(error: &dyn std::fmt::Display) -> ExitCode {
-    eprintln!("podgate: {error}");
+    say(&error.to_string());
     Exit::Failure.into()
+}
+
+/// Says something on standard error. Of what is quoted from files, only what can be seen.
+fn say(text: &str) {
+    // There is nobody left to tell that nobody listens.
+    let _ = writeln!(std::io::stderr(), "podgate: {}", terminal::printable_lines(text));
 }

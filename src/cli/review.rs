@@ -1,6 +1,6 @@
 //! `podgate review`: the server's answer to one AdmissionReview, offline.
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
-use super::{Exit, fail};
+use super::{Exit, fail, terminal};
 use crate::admission::{self, Verdict, Webhook};
 use crate::config;
 use crate::policy::Policies;
@@ -69,7 +69,7 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
         _ => answer.body,
     };
     output.push(b'\n');
-    if let Err(error) = std::io::stdout().write_all(&output) {
+    if let Err(error) = terminal::print(&output) {
         return fail(&format_args!("cannot write the answer: {error}"));
     }
     match answer.verdict {

@@ -8,7 +8,7 @@ mod place;
 mod schema;
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::Read;
 use std::path::Path;
 
 pub use error::{ConfigError, Fault};
@@ -27,10 +27,18 @@ const SIZE_MAX: u64 = 1 << 20;
 /// # Errors
 /// A file that cannot be read, or that is not a configuration: the error names line and column.
 pub fn load(path: &Path) -> Result<Policies, ConfigError> {
-    let unreadable = |error| ConfigError::Unreadable { path: path.to_owned(), error };
+    let file = File::open(path).map_err(|error| ConfigError::Unreadable { path: path.to_owned(), error })?;
+    read(path, file)
+}
+
+/// Reads a configuration to its end; errors call it `path`.
+///
+/// # Errors
+/// As [`load`].
+pub fn read(path: &Path, input: impl Read) -> Result<Policies, ConfigError> {
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(unreadable)?;
-    file.take(SIZE_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    let unreadable = |error| ConfigError::Unreadable { path: path.to_owned(), error };
+    input.take(SIZE_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if u64::try_from(bytes.len()).is_ok_and(|size| size > SIZE_MAX) {
         return Err(ConfigError::TooLarge { path: path.to_owned() });
     }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use granit_parser::{Event, Marker, Parser, ScalarStyle, StrInput, Tag};
+use granit_parser::{ErrorKind, Event, Marker, Parser, ScalarStyle, ScanError, StrInput, Tag};
 
 use super::{Entry, Fault, Node, Position, Problem, Value, scalar};
 
@@ -13,65 +13,86 @@ const ALIASED_MAX: usize = 16 << 20;
 /// How deep a document may nest: the review around it may nest 128 levels.
 const DEPTH_MAX: usize = 100;
 
-/// Reads all documents of a file; empty ones are left out. A fault ends its document only.
-#[must_use]
-pub fn documents(bytes: &[u8]) -> Vec<Result<Rc<Node>, Fault>> {
-    let text = match std::str::from_utf8(bytes) {
-        Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
-        Err(error) => return vec![Err(not_utf8(&bytes[..error.valid_up_to()]))],
-    };
-    let mut options = granit_parser::Options::default();
-    options.set_emit_comments(false);
-    let mut parser = Parser::new_from_str_with_options(text, options);
-    let mut documents = Vec::new();
-    let mut first_line = 1;
-    let braces: Vec<usize> =
-        text.lines().zip(1..).filter(|(line, _)| line.contains("{{")).map(|(_, number)| number).collect();
-    loop {
-        match document(&mut parser, &mut first_line) {
-            Ok(Some(root)) if matches!(root.value, Value::Null) => {}
-            Ok(Some(root)) => documents.push(Ok(root)),
-            Ok(None) => return documents,
-            Err(mut fault) => {
-                // The last such line of the document, as far as it was read.
-                let before = braces.partition_point(|line| *line <= fault.position.line);
-                fault.template_line = braces[..before].last().copied().filter(|line| *line >= first_line);
-                first_line = fault.position.line;
-                documents.push(Err(fault));
-                if !matches!(parser.proceed_next_document(), Ok(true)) {
-                    return documents;
+/// The documents of a text in YAML, one after the other; empty ones are left out. A fault ends its document
+/// only.
+pub(super) struct Documents<'t> {
+    parser: Parser<'t, StrInput<'t>>,
+    /// Where the text begins in its file.
+    origin: Position,
+    /// Where the document begins that is being read.
+    first_line: usize,
+    template_lines: Vec<usize>,
+    is_over: bool,
+}
+
+impl<'t> Documents<'t> {
+    /// The documents of `text`, which begins at `origin` in its file.
+    pub(super) fn new(text: &'t str, origin: Position) -> Self {
+        let mut options = granit_parser::Options::default();
+        options.set_emit_comments(false);
+        Self {
+            parser: Parser::new_from_str_with_options(text, options),
+            origin,
+            first_line: origin.line,
+            template_lines: template_lines(text, origin.line),
+            is_over: false,
+        }
+    }
+
+    fn place(&self, mark: &Marker) -> Position {
+        let column = mark.col() + if mark.line() == 1 { self.origin.column } else { 1 };
+        Position { line: mark.line() + self.origin.line - 1, column }
+    }
+
+    /// Reads up to the end of the next document; `None` at the end of the text.
+    fn read(&mut self) -> Result<Option<Rc<Node>>, Fault> {
+        let mut builder = Builder::default();
+        while let Some(next) = self.parser.next() {
+            let (event, span) = next.map_err(|error| self.fault(&error))?;
+            let place = self.place(&span.start);
+            match event {
+                Event::DocumentStart(..) => self.first_line = place.line,
+                Event::DocumentEnd => return Ok(Some(builder.finish(place))),
+                Event::StreamEnd => return Ok(None),
+                event => builder.event(event, place)?,
+            }
+        }
+        Ok(None)
+    }
+
+    fn fault(&self, error: &ScanError) -> Fault {
+        let problem = match error.kind() {
+            ErrorKind::RecursionLimitExceeded => Problem::TooDeep(DEPTH_MAX),
+            kind => Problem::Syntax(kind.to_string()),
+        };
+        Fault::new(self.place(error.marker()), problem)
+    }
+}
+
+impl Iterator for Documents<'_> {
+    type Item = Result<Rc<Node>, Fault>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.is_over {
+            match self.read() {
+                Ok(Some(root)) if matches!(root.value, Value::Null) => {}
+                Ok(Some(root)) => return Some(Ok(root)),
+                Ok(None) => self.is_over = true,
+                Err(fault) => {
+                    let fault = fault.near_template(&self.template_lines, self.first_line);
+                    self.first_line = fault.position.line;
+                    self.is_over = !matches!(self.parser.proceed_next_document(), Ok(true));
+                    return Some(Err(fault));
                 }
             }
         }
+        None
     }
 }
 
-fn not_utf8(before: &[u8]) -> Fault {
-    let lines = before.split(|byte| *byte == b'\n');
-    let (line, last) = lines.enumerate().last().unwrap_or_default();
-    let (line, column) = (line + 1, String::from_utf8_lossy(last).chars().count() + 1);
-    Fault::new(Position { line, column }, Problem::NotUtf8)
-}
-
-fn position(mark: &Marker) -> Position {
-    Position { line: mark.line(), column: mark.col() + 1 }
-}
-
-/// Reads up to the end of the next document; `None` at the end of the file.
-fn document<'t>(parser: &mut Parser<'t, StrInput<'t>>, first_line: &mut usize) -> Result<Option<Rc<Node>>, Fault> {
-    let mut builder = Builder::default();
-    for next in parser {
-        let (event, span) =
-            next.map_err(|error| Fault::new(position(error.marker()), Problem::Syntax(error.kind().to_string())))?;
-        let place = position(&span.start);
-        match event {
-            Event::DocumentStart(..) => *first_line = place.line,
-            Event::DocumentEnd => return Ok(Some(builder.finish(place))),
-            Event::StreamEnd => return Ok(None),
-            event => builder.event(event, place)?,
-        }
-    }
-    Ok(None)
+/// The lines that have `{{`, as templates do; the first of the text is `first_line`.
+pub(super) fn template_lines(text: &str, first_line: usize) -> Vec<usize> {
+    text.lines().zip(first_line..).filter(|(line, _)| line.contains("{{")).map(|(_, number)| number).collect()
 }
 
 /// A document that is being read.

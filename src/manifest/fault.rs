@@ -19,6 +19,13 @@ impl Fault {
     pub(super) const fn new(position: Position, problem: Problem) -> Self {
         Self { position, problem, template_line: None }
     }
+
+    /// The fault with the last of `template_lines` between `first_line` and its own.
+    pub(super) fn near_template(mut self, template_lines: &[usize], first_line: usize) -> Self {
+        let before = template_lines.partition_point(|line| *line <= self.position.line);
+        self.template_line = template_lines[..before].last().copied().filter(|line| *line >= first_line);
+        self
+    }
 }
 
 impl fmt::Display for Fault {
@@ -44,6 +51,9 @@ pub enum Problem {
     /// No YAML.
     #[error("this is not YAML: {0}")]
     Syntax(String),
+    /// No JSON, in a file that is meant as such.
+    #[error("this is not JSON: {0}")]
+    NotJson(String),
     /// A key that comes twice in one mapping.
     #[error("the key {0:?} is here twice: keep one")]
     RepeatedKey(String),
@@ -73,12 +83,45 @@ pub enum Problem {
     /// A number that JSON does not have.
     #[error("JSON, and so Kubernetes, has no number {0}: quote it if it is meant as text")]
     NotANumber(String),
-    /// A member of an object without which it is none, or one of another type.
+    /// A document or an item that is no mapping.
+    #[error("this is {0}, and no Kubernetes object: an object has apiVersion, kind and metadata")]
+    NoObject(&'static str),
+    /// A mapping without `apiVersion` and `kind`.
+    #[error("apiVersion and kind are missing, so that this is no Kubernetes object")]
+    Untyped,
+    /// `apiVersion` or `kind` is missing, empty or of another type.
     #[error("{0} is missing, or is no text")]
     MissingMember(&'static str),
+    /// An `apiVersion` that is neither a version nor a group and a version.
+    #[error("{0:?} is no apiVersion: write a group and a version, such as apps/v1, or v1")]
+    NotAnApiVersion(String),
+    /// A `kind` that no kind can have.
+    #[error("{0:?} is no kind: write letters and digits, such as Pod")]
+    NotAKind(String),
+    /// Almost the name of a kind that podgate judges.
+    #[error("there is no kind {kind:?}: did you mean {meant}?")]
+    Misspelt {
+        /// The kind as written.
+        kind: String,
+        /// The kind that there is.
+        meant: String,
+    },
+    /// A kind that podgate judges, with an `apiVersion` that does not have it.
+    #[error("there is no {kind} in {api_version:?}: did you mean apiVersion: {meant}?")]
+    OfOtherGroup {
+        /// The kind.
+        kind: String,
+        /// `apiVersion` as written.
+        api_version: String,
+        /// The `apiVersion` that has it.
+        meant: String,
+    },
     /// `metadata.namespace` or a name of another type than text.
     #[error("{0} is no text: quote it")]
     NotText(&'static str),
+    /// A list without `items`.
+    #[error("this {0} has no items: write its objects there")]
+    NoItems(String),
     /// A list whose `items` are no list of objects.
     #[error("the items of a {0} are a list of objects")]
     NotItems(String),

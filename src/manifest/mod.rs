@@ -7,11 +7,13 @@
 
 mod builder;
 mod fault;
+mod kinds;
+mod language;
 mod node;
 mod object;
 mod scalar;
 
-pub use builder::documents;
 pub use fault::{Fault, Problem};
+pub use language::{Language, documents};
 pub use node::{Entry, Node, Position, Value};
 pub use object::{Object, objects};

@@ -17,6 +17,16 @@ pub struct Position {
 impl Position {
     /// The first character of a file.
     pub const START: Self = Self { line: 1, column: 1 };
+
+    /// The place behind a text that begins here.
+    pub(super) fn after(self, text: &str) -> Self {
+        match text.rsplit_once('\n') {
+            Some((before, last)) => {
+                Self { line: self.line + 1 + before.matches('\n').count(), column: last.chars().count() + 1 }
+            }
+            None => Self { line: self.line, column: self.column + text.chars().count() },
+        }
+    }
 }
 
 /// A value and its place. What an alias stands for is shared.
@@ -58,6 +68,21 @@ pub struct Entry {
     pub position: Position,
     /// The value.
     pub value: Rc<Node>,
+}
+
+impl Value {
+    /// What it is, in the words of a message.
+    #[must_use]
+    pub const fn noun(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "a boolean",
+            Self::Number(_) => "a number",
+            Self::Text(_) => "text",
+            Self::List(_) => "a list",
+            Self::Mapping(_) => "a mapping",
+        }
+    }
 }
 
 impl Node {
@@ -108,6 +133,16 @@ impl Node {
     /// that is not there, where the last one stands on the way to it.
     #[must_use]
     pub fn position_of(&self, field: &str) -> Position {
+        self.walk(field).0
+    }
+
+    /// The node of a field that is there.
+    #[must_use]
+    pub fn field(&self, field: &str) -> Option<&Self> {
+        self.walk(field).1
+    }
+
+    fn walk(&self, field: &str) -> (Position, Option<&Self>) {
         let mut position = self.position;
         let mut node = self;
         for step in field.split(['.', '[']) {
@@ -118,10 +153,10 @@ impl Node {
                     .map(|element| (element.position, &**element)),
                 _ => node.entry(step).map(|entry| (entry.position, &*entry.value)),
             };
-            let Some((place, next)) = found else { break };
+            let Some((place, next)) = found else { return (position, None) };
             (position, node) = (place, next);
         }
-        position
+        (position, Some(node))
     }
 }
 

@@ -1,14 +1,17 @@
 //! Workflow commands of GitHub Actions, which become annotations of a pull request
 //! (<https://docs.github.com/actions/reference/workflow-commands-for-github-actions>).
 
+use std::io::{self, Write};
+
 use super::summary;
 use crate::check::{Report, Severity};
+use crate::cli::terminal::is_printable;
 use crate::manifest::Position;
 
-pub(super) fn github(report: &Report) -> String {
-    let mut lines = String::new();
+pub(super) fn github(report: &Report, output: &mut dyn Write) -> io::Result<()> {
     for unreadable in &report.unreadable {
-        lines += &command("error", &unreadable.file, unreadable.position, "unreadable", &unreadable.message);
+        let command = command("error", &unreadable.file, unreadable.position, "unreadable", &unreadable.message);
+        output.write_all(command.as_bytes())?;
     }
     for object in &report.objects {
         for violation in &object.violations {
@@ -18,10 +21,11 @@ pub(super) fn github(report: &Report) -> String {
             };
             let title = violation.policy.as_str();
             let message = format!("{}: {}", object.title(), violation.message);
-            lines += &command(name, &object.file, Some(violation.position), title, &message);
+            let command = command(name, &object.file, Some(violation.position), title, &message);
+            output.write_all(command.as_bytes())?;
         }
     }
-    lines + &summary(report) + "\n"
+    writeln!(output, "{}", summary(report))
 }
 
 fn command(name: &str, file: &str, position: Option<Position>, title: &str, message: &str) -> String {
@@ -29,8 +33,11 @@ fn command(name: &str, file: &str, position: Option<Position>, title: &str, mess
     format!("::{name} file={}{place},title={}::{}\n", property(file), property(title), data(message))
 }
 
-/// The text after the second `::`.
+/// The text after the second `::`. Line breaks have a spelling; other characters that would act on the
+/// terminal of the log have none.
 fn data(text: &str) -> String {
+    let is_kept = |one: char| is_printable(one) || matches!(one, '\r' | '\n');
+    let text: String = text.chars().map(|one| if is_kept(one) { one } else { '\u{fffd}' }).collect();
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
@@ -48,6 +55,14 @@ mod tests {
         assert_eq!(
             command("error", "a,b:c%.yaml", Some(Position { line: 3, column: 5 }), "x", "50%\r\n::error::no"),
             "::error file=a%2Cb%3Ac%25.yaml,line=3,col=5,title=x::50%25%0D%0A::error::no\n"
+        );
+    }
+
+    #[test]
+    fn nothing_in_a_text_acts_on_the_terminal_of_the_log() {
+        assert_eq!(
+            command("error", "\u{1b}c.yaml", None, "x", "\u{1b}[2J\u{9b}0m\u{7}\u{202e}ü"),
+            "::error file=\u{fffd}c.yaml,title=x::\u{fffd}[2J\u{fffd}0m\u{fffd}\u{fffd}ü\n"
         );
     }
 }

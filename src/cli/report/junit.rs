@@ -1,39 +1,54 @@
 //! `JUnit` XML: a test suite for each file, a test case for each object.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::io::{self, Write};
 
 use crate::check::{Checked, Report, Severity, Unreadable, Violation};
+use crate::cli::terminal::is_printable;
 
-pub(super) fn junit(report: &Report) -> String {
-    let mut suites = String::new();
-    let mut total = Counts::default();
-    let files: BTreeSet<&str> = report
-        .objects
-        .iter()
-        .map(|object| &*object.file)
-        .chain(report.unreadable.iter().map(|unreadable| &*unreadable.file))
-        .collect();
-    for file in files {
-        let mut cases = String::new();
-        let mut counts = Counts::default();
-        for unreadable in report.unreadable.iter().filter(|unreadable| unreadable.file == file) {
-            counts.errors += 1;
-            cases += &unreadable_case(unreadable);
-        }
-        for object in report.objects.iter().filter(|object| object.file == file) {
-            let (case, has_failed) = object_case(object);
-            counts.failures += usize::from(has_failed);
-            counts.passed += usize::from(!has_failed);
-            cases += &case;
-        }
-        total.add(&counts);
-        // Writing to a String does not fail.
-        let _ = write!(suites, "  <testsuite name=\"{}\" {counts}>\n{cases}  </testsuite>\n", Escaped(file));
+pub(super) fn junit(report: &Report, output: &mut dyn Write) -> io::Result<()> {
+    let mut suites: BTreeMap<&str, Suite<'_>> = BTreeMap::new();
+    for unreadable in &report.unreadable {
+        suites.entry(&unreadable.file).or_default().unreadable.push(unreadable);
     }
-    format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"podgate\" {total}>\n{suites}</testsuites>\n"
-    )
+    for object in &report.objects {
+        suites.entry(&object.file).or_default().objects.push(object);
+    }
+    let mut total = Counts::default();
+    for suite in suites.values() {
+        total.add(&suite.counts());
+    }
+    writeln!(output, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"podgate\" {total}>")?;
+    for (file, suite) in suites {
+        writeln!(output, "  <testsuite name=\"{}\" {}>", Escaped(file), suite.counts())?;
+        for unreadable in suite.unreadable {
+            output.write_all(unreadable_case(unreadable).as_bytes())?;
+        }
+        for object in suite.objects {
+            output.write_all(object_case(object).as_bytes())?;
+        }
+        writeln!(output, "  </testsuite>")?;
+    }
+    writeln!(output, "</testsuites>")
+}
+
+/// What there is of a file.
+#[derive(Default)]
+struct Suite<'r> {
+    unreadable: Vec<&'r Unreadable>,
+    objects: Vec<&'r Checked>,
+}
+
+impl Suite<'_> {
+    fn counts(&self) -> Counts {
+        let failures = self.objects.iter().filter(|object| has_failed(object)).count();
+        Counts { passed: self.objects.len() - failures, failures, errors: self.unreadable.len() }
+    }
+}
+
+fn has_failed(object: &Checked) -> bool {
+    object.violations.iter().any(|violation| violation.severity == Severity::Denied)
 }
 
 #[derive(Default)]
@@ -76,8 +91,7 @@ fn unreadable_case(unreadable: &Unreadable) -> String {
     )
 }
 
-/// The test case, and whether it has failed.
-fn object_case(object: &Checked) -> (String, bool) {
+fn object_case(object: &Checked) -> String {
     let of = |severity| object.violations.iter().filter(move |violation| violation.severity == severity);
     let lines = |severity| {
         let lines = of(severity).map(|violation| line(&object.file, violation));
@@ -86,7 +100,7 @@ fn object_case(object: &Checked) -> (String, bool) {
     let mut case =
         format!("    <testcase classname=\"{}\" name=\"{}\"", Escaped(&object.file), Escaped(&object.title()));
     if object.violations.is_empty() {
-        return (case + "/>\n", false);
+        return case + "/>\n";
     }
     case += ">\n";
     let policies: BTreeSet<&str> = of(Severity::Denied).map(|violation| violation.policy.as_str()).collect();
@@ -101,7 +115,7 @@ fn object_case(object: &Checked) -> (String, bool) {
     if !warnings.is_empty() {
         let _ = writeln!(case, "      <system-out>{}</system-out>", Escaped(&warnings));
     }
-    (case + "    </testcase>\n", !policies.is_empty())
+    case + "    </testcase>\n"
 }
 
 fn line(file: &str, violation: &Violation) -> String {
@@ -109,7 +123,8 @@ fn line(file: &str, violation: &Violation) -> String {
     format!("{file}:{}:{}: {}: {message}", position.line, position.column, severity.as_str())
 }
 
-/// Text in XML 1.0, in an element or an attribute; characters that XML does not have are replaced.
+/// Text in XML 1.0, in an element or an attribute; characters that XML does not have, or that
+/// would act on a terminal, are replaced.
 struct Escaped<'t>(&'t str);
 
 impl std::fmt::Display for Escaped<'_> {
@@ -122,7 +137,8 @@ impl std::fmt::Display for Escaped<'_> {
                 '"' => formatter.write_str("&quot;")?,
                 '\'' => formatter.write_str("&apos;")?,
                 '\n' | '\t' => write!(formatter, "&#{};", u32::from(character))?,
-                '\u{fffe}' | '\u{ffff}' | '\0'..='\u{1f}' => formatter.write_char('\u{fffd}')?,
+                '\u{fffe}' | '\u{ffff}' => formatter.write_char('\u{fffd}')?,
+                other if !is_printable(other) => formatter.write_char('\u{fffd}')?,
                 other => formatter.write_char(other)?,
             }
         }
@@ -137,8 +153,8 @@ mod tests {
     #[test]
     fn text_cannot_leave_its_element() {
         assert_eq!(
-            Escaped("a<b>&\"c'\n\u{1b}\u{ffff}ü").to_string(),
-            "a&lt;b&gt;&amp;&quot;c&apos;&#10;\u{fffd}\u{fffd}ü"
+            Escaped("a<b>&\"c'\n\u{1b}\u{9b}\u{ffff}ü").to_string(),
+            "a&lt;b&gt;&amp;&quot;c&apos;&#10;\u{fffd}\u{fffd}\u{fffd}ü"
         );
     }
 }

@@ -8,13 +8,14 @@ mod sarif;
 mod text;
 
 use std::fmt::Write as _;
-use std::io;
+use std::io::{self, Write};
 
 use clap::ValueEnum;
 
 pub(super) use mutated::mutated;
-pub(super) use text::{Style, text};
+pub(super) use text::text;
 
+use super::terminal::Style;
 use crate::check::{Report, Severity};
 
 /// How a report is written.
@@ -26,21 +27,23 @@ pub(super) enum Format {
     Json,
     /// SARIF 2.1.0, for code scanning
     Sarif,
-    /// `JUnit` XML, for CI servers
+    // The help shows this as it is.
+    #[expect(clippy::doc_markdown, reason = "the help shows backticks as they are")]
+    /// JUnit XML, for CI servers
     Junit,
     /// Workflow commands, for GitHub Actions
     Github,
 }
 
 impl Format {
-    pub(super) fn write(self, report: &Report, style: Style) -> io::Result<String> {
-        Ok(match self {
-            Self::Text => text(report, style),
-            Self::Json => json::json(report)?,
-            Self::Sarif => sarif::sarif(report)?,
-            Self::Junit => junit::junit(report),
-            Self::Github => github::github(report),
-        })
+    pub(super) fn write(self, report: &Report, style: Style, output: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Text => text(report, style, output),
+            Self::Json => json::json(report, output),
+            Self::Sarif => sarif::sarif(report, output),
+            Self::Junit => junit::junit(report, output),
+            Self::Github => github::github(report, output),
+        }
     }
 }
 

@@ -1,20 +1,18 @@
 //! What would be stored: YAML, a document for each object.
 
-use std::io;
+use std::io::{self, Write};
 
 use crate::check::{Report, Stored};
+use crate::cli::terminal::printable;
 
-pub(in crate::cli) fn mutated(report: &Report) -> io::Result<String> {
-    let mut documents = String::new();
+pub(in crate::cli) fn mutated(report: &Report, output: &mut dyn Write) -> io::Result<()> {
     for stored in &report.stored {
-        documents += "---\n";
         match stored {
-            Stored::As(object) => documents += &serde_saphyr::to_string(object).map_err(io::Error::other)?,
-            Stored::Refused(title) => {
-                let title: String = title.chars().filter(|character| !character.is_control()).collect();
-                documents.extend(["# ", &title, " is denied\n"]);
+            Stored::As(object) => {
+                write!(output, "---\n{}", serde_saphyr::to_string(object).map_err(io::Error::other)?)?
             }
+            Stored::Refused(title) => writeln!(output, "---\n# {} is denied", printable(title))?,
         }
     }
-    Ok(documents)
+    Ok(())
 }

@@ -2,48 +2,75 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::io;
+use std::io::{self, Write};
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::check::{Report, Severity};
+use super::json::{Each, write};
+use crate::check::{Checked, Report, Severity, Unreadable, Violation};
 use crate::manifest::Position;
 
 /// The rule of what cannot be read.
 const UNREADABLE: &str = "unreadable";
 
-pub(super) fn sarif(report: &Report) -> io::Result<String> {
-    let mut results = Vec::new();
-    for unreadable in &report.unreadable {
-        let position = unreadable.position.unwrap_or(Position::START);
-        results.push(result(UNREADABLE, "error", &unreadable.message, &unreadable.file, position));
-    }
-    for object in &report.objects {
-        for violation in &object.violations {
-            let level = match violation.severity {
-                Severity::Denied => "error",
-                Severity::Warning => "warning",
-            };
-            let message = format!("{}: {}", object.title(), violation.message);
-            results.push(result(violation.policy.as_str(), level, &message, &object.file, violation.position));
-        }
-    }
-    let rules: BTreeSet<&str> = results.iter().filter_map(|result| result["ruleId"].as_str()).collect();
-    let rules: Vec<Value> = rules.into_iter().map(|id| json!({"id": id, "name": id})).collect();
-    let log = json!({
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{
-            "tool": {"driver": {"name": "podgate", "version": env!("CARGO_PKG_VERSION"), "rules": rules}},
-            "columnKind": "unicodeCodePoints",
-            "invocations": [{"executionSuccessful": report.unreadable.is_empty()}],
-            "results": results,
-        }],
-    });
-    Ok(serde_json::to_string_pretty(&log)? + "\n")
+/// A `sarifLog` (section 3.13), whose results are never in memory as a whole.
+#[derive(Serialize)]
+struct Log<R> {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    version: &'static str,
+    runs: [Run<R>; 1],
 }
 
-fn result(rule: &str, level: &str, message: &str, file: &str, position: Position) -> Value {
+/// A `run` (section 3.14).
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Run<R> {
+    tool: Value,
+    column_kind: &'static str,
+    invocations: [Value; 1],
+    results: R,
+}
+
+pub(super) fn sarif(report: &Report, output: &mut dyn Write) -> io::Result<()> {
+    let violations = || {
+        let objects = report.objects.iter();
+        objects.flat_map(|object| object.violations.iter().map(move |violation| (object, violation)))
+    };
+    let mut rules: BTreeSet<&str> = violations().map(|(_, violation)| violation.policy.as_str()).collect();
+    if !report.unreadable.is_empty() {
+        rules.insert(UNREADABLE);
+    }
+    let rules: Vec<Value> = rules.into_iter().map(|id| json!({"id": id, "name": id})).collect();
+    let results = Each(|| {
+        let unreadable = report.unreadable.iter().map(unreadable);
+        unreadable.chain(violations().map(|(object, violation)| violated(object, violation)))
+    });
+    let run = Run {
+        tool: json!({"driver": {"name": "podgate", "version": env!("CARGO_PKG_VERSION"), "rules": rules}}),
+        column_kind: "unicodeCodePoints",
+        invocations: [json!({"executionSuccessful": report.unreadable.is_empty()})],
+        results,
+    };
+    write(&Log { schema: "https://json.schemastore.org/sarif-2.1.0.json", version: "2.1.0", runs: [run] }, output)
+}
+
+fn unreadable(unreadable: &Unreadable) -> Value {
+    result(UNREADABLE, "error", &unreadable.message, &unreadable.file, unreadable.position)
+}
+
+fn violated(object: &Checked, violation: &Violation) -> Value {
+    let level = match violation.severity {
+        Severity::Denied => "error",
+        Severity::Warning => "warning",
+    };
+    let message = format!("{}: {}", object.title(), violation.message);
+    result(violation.policy.as_str(), level, &message, &object.file, Some(violation.position))
+}
+
+fn result(rule: &str, level: &str, message: &str, file: &str, position: Option<Position>) -> Value {
+    let Position { line, column } = position.unwrap_or(Position::START);
     json!({
         "ruleId": rule,
         "level": level,
@@ -51,7 +78,7 @@ fn result(rule: &str, level: &str, message: &str, file: &str, position: Position
         "locations": [{
             "physicalLocation": {
                 "artifactLocation": {"uri": uri(file)},
-                "region": {"startLine": position.line, "startColumn": position.column},
+                "region": {"startLine": line, "startColumn": column},
             },
         }],
     })
