@@ -43,7 +43,8 @@ pub(super) struct Arguments {
     /// How to report; text is in colour on a terminal, unless NO_COLOR is set or TERM is dumb
     #[arg(long, short, value_enum, default_value_t = Format::Text)]
     output: Format,
-    /// Print what would be stored, as YAML, and the report on standard error
+    /// Print what would be stored, as YAML, and the report on standard error: pods with what podgate
+    /// sets, workloads as written, for it is their pods that a cluster mutates
     #[arg(long, conflicts_with = "output")]
     mutated: bool,
     /// Files, directories with *.yaml, *.yml and *.json in or below them, or - for standard input;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use time::OffsetDateTime;
+use time::{Date, OffsetDateTime};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 use tracing::{error, info, warn};
@@ -120,10 +120,14 @@ pub(super) fn warn_of(policies: &Policies) {
     }
 }
 
-/// Shows how many exclusions have expired, for ever.
-pub(super) async fn show_expired_exclusions(policies: Arc<ArcSwap<Policies>>, control: Control) {
+/// Shows how many exclusions have expired by the day that `today` tells, for ever.
+pub(super) async fn show_expired_exclusions(
+    policies: Arc<ArcSwap<Policies>>,
+    today: impl Fn() -> Date,
+    show: impl Fn(usize),
+) {
     loop {
-        control.show_expired_exclusions(policies.load().expired_exclusions(super::today()));
+        show(policies.load().expired_exclusions(today()));
         tokio::time::sleep(EXPIRY_INTERVAL).await;
     }
 }
@@ -166,5 +170,33 @@ impl ConfigurationFile {
             }
             control.count_reload(ReloadedFile::Configuration, is_used);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use time::Month;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_exclusion_that_expires_while_the_server_runs_is_shown() {
+        let policies = config::parse("exclude: { users: [a, { name: b, until: 2026-12-31 }] }").unwrap();
+        let last_day = Date::from_calendar_date(2026, Month::December, 31).unwrap();
+        let (today, shown) = (Arc::new(Mutex::new(last_day)), Arc::new(AtomicUsize::new(usize::MAX)));
+        let (clock, display) = (Arc::clone(&today), Arc::clone(&shown));
+        tokio::spawn(show_expired_exclusions(
+            Arc::new(ArcSwap::from_pointee(policies)),
+            move || *clock.lock().unwrap(),
+            move |count| display.store(count, Ordering::Relaxed),
+        ));
+        tokio::time::sleep(EXPIRY_INTERVAL * 3 / 2).await;
+        assert_eq!(shown.load(Ordering::Relaxed), 0);
+        *today.lock().unwrap() = last_day.next_day().unwrap();
+        tokio::time::sleep(EXPIRY_INTERVAL).await;
+        assert_eq!(shown.load(Ordering::Relaxed), 1);
     }
 }

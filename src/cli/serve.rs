@@ -26,7 +26,8 @@ use crate::server::{ClientAuthentication, Limits, Server, Settings};
 
 /// Serve the webhooks over HTTPS, until SIGTERM or SIGINT.
 ///
-/// The environment variable `PODGATE_LOG` sets what is logged: a level, such as debug.
+/// The environment variable PODGATE_LOG sets what is logged: a level, such as debug.
+#[expect(clippy::doc_markdown, reason = "the help shows backticks as they are")]
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   podgate serve                                                   the default policy, for localhost
@@ -143,7 +144,9 @@ async fn serve(start: Start, reload_interval: Duration) -> ExitCode {
     if let Some(file) = client_authority {
         tokio::spawn(file.follow(server.control(), reload_interval));
     }
-    tokio::spawn(follow::show_expired_exclusions(Arc::clone(&policies), server.control()));
+    let control = server.control();
+    let show = move |count| control.show_expired_exclusions(count);
+    tokio::spawn(follow::show_expired_exclusions(Arc::clone(&policies), super::today, show));
     if let Some(configuration) = configuration {
         let reloaded = Arc::new(Notify::new());
         tokio::spawn(quota::keep(Arc::clone(&policies), Arc::clone(&reloaded), server.control()));

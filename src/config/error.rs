@@ -96,7 +96,10 @@ fn what(error: &Error) -> String {
 }
 
 /// What the library says in terms of its own, in terms of the file.
-fn in_words(message: String) -> String {
+pub(super) fn in_words(message: String) -> String {
+    if let Some(due) = message.strip_prefix("invalid type: unit value, expected ") {
+        return format!("this is null, where the API has a value of type {due}: write one, or remove this");
+    }
     let words = match &*message {
         "expected mapping start" => "here belong keys and values, such as action: deny",
         "expected sequence start" => "here belongs a list, such as [a, b]",

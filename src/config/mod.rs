@@ -59,7 +59,7 @@ pub fn parse(text: &str) -> Result<Policies, Fault> {
     match policies.contradiction() {
         Some(contradiction) => {
             let place = place::of(text, &contradiction.path());
-            Err(Fault::at(place, contradiction.to_string(), text))
+            Err(Fault::at(place, error::in_words(contradiction.to_string()), text))
         }
         None => Ok(policies),
     }
@@ -78,7 +78,15 @@ mod tests {
 
     #[test]
     fn an_empty_file_is_the_default_policy() {
-        for text in ["", "\n", "# nothing\n", "---\n", "{}", "mutations:\nvalidations:\n  hostPath:\n"] {
+        for text in [
+            "",
+            "\n",
+            "# nothing\n",
+            "---\n",
+            "{}",
+            "mutations:\n  securityContext: { runAsNonRoot: , allowPrivilegeEscalation: }\n",
+            "mutations:\nvalidations:\n  hostPath:\n",
+        ] {
             assert_eq!(parse(text), Ok(Policies::default()), "{text:?}");
         }
     }
@@ -194,6 +202,24 @@ mod tests {
             ("mutations:\n  images:\n    mirrors: [docker.io]\n", 3, ""),
             ("mutations:\n  resources:\n    requests: { cpu: 0 }\n", 3, "above zero"),
             ("mutations: [1]\n", 1, ""),
+            (
+                "mutations:\n  sidecars:\n    - container: null\n",
+                3,
+                "this is null, where the API has a value of type Container",
+            ),
+            (
+                "mutations:\n  sidecars:\n    - container:\n        name: a\n        image: a:1\n        env: [null]\n",
+                6,
+                "this is null, where the API has a value of type EnvVar",
+            ),
+            (
+                "mutations:\n  sidecars:\n    - container: { name: a, image: \"a:1\" }\n      native: \"yes\"\n",
+                4,
+                "true or false",
+            ),
+            ("mutations:\n  securityContext: { runAsNonRoot: \"no\" }\n", 2, "true or false"),
+            ("validations:\n  imageTag:\n    requireDigest: \"true\"\n", 3, "true or false"),
+            ("validations:\n  privileged:\n    message: \"a\\e[0m\"\n", 3, "one line of text"),
             ("workloads: maybe\n", 1, "deny, warn, off"),
             ("workloads: warn\nworkloads: off\n", 2, "workloads"),
             ("exclude:\n  namespaces: kube-system\n", 2, ""),

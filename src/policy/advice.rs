@@ -23,6 +23,13 @@ const CREATORS_OF_PODS: [&str; 6] = [
 const GROUPS_OF_MOST: [&str; 4] =
     ["system:authenticated", "system:masters", "system:serviceaccounts", "system:serviceaccounts:kube-system"];
 
+/// Images in full, with and without a tag, that a glob matches together only if it matches all.
+const IMAGES_OF_NOTHING_IN_COMMON: [&str; 3] =
+    ["docker.io/library/nginx", "registry.example.com:5000/a/b/c:1.4.2", "ghcr.io/x/y"];
+
+/// The same for names of containers.
+const CONTAINERS_OF_NOTHING_IN_COMMON: [&str; 3] = ["app", "istio-proxy", "7"];
+
 /// What is right in a configuration, and yet hardly meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Advice {
@@ -40,6 +47,13 @@ pub enum Advice {
     /// An exclusion that matches every namespace.
     EveryNamespace {
         /// The list that it is in, such as `exclude.namespaces`.
+        list: String,
+        /// The glob.
+        name: String,
+    },
+    /// An exclusion from one policy that matches every image or every container.
+    EveryContainer {
+        /// The list that it is in, such as `validations.imageTag.exclude.images`.
         list: String,
         /// The glob.
         name: String,
@@ -73,6 +87,11 @@ impl fmt::Display for Advice {
             Self::EveryNamespace { list, name } => write!(
                 formatter,
                 "{list}: {name:?} matches every namespace, so that it exempts every pod: name those that you mean"
+            ),
+            Self::EveryContainer { list, name } => write!(
+                formatter,
+                "{list}: {name:?} matches all of them, so that the policy concerns none: name those that you mean, or \
+                 turn the policy off"
             ),
             Self::TooBroad { list, name, matches } => write!(
                 formatter,
@@ -110,6 +129,15 @@ impl Policies {
                     continue;
                 }
                 let alone = Exclusions::from_iter([&*name]);
+                let all: &[&str] = match list.rsplit('.').next() {
+                    Some("images") => &IMAGES_OF_NOTHING_IN_COMMON,
+                    Some("containers") => &CONTAINERS_OF_NOTHING_IN_COMMON,
+                    _ => &[],
+                };
+                if !all.is_empty() && all.iter().all(|one| alone.cover(one, today)) {
+                    advice.push(Advice::EveryContainer { list, name });
+                    continue;
+                }
                 if let Some(matches) = matching.iter().find(|known| alone.cover(known, today)) {
                     advice.push(Advice::TooBroad { list, name, matches });
                 }
@@ -228,6 +256,26 @@ mod tests {
                  created: it exempts nearly every pod, so name those whom you mean",
             ]
         );
+    }
+
+    #[test]
+    fn tells_of_what_exempts_every_container_from_a_policy() {
+        for (list, name) in [("images", "*"), ("images", "*/*"), ("images", "**"), ("containers", "*")] {
+            for policy in ["validations.imageTag", "validations.privileged", "mutations.resources"] {
+                let (section, key) = policy.split_once('.').unwrap();
+                let said = advice(&format!("{section}: {{ {key}: {{ exclude: {{ {list}: [\"{name}\"] }} }} }}\n"));
+                assert_eq!(said.len(), 1, "{name}");
+                assert!(
+                    said[0].starts_with(&format!("{policy}.exclude.{list}: {name:?} matches all of them")),
+                    "{said:?}"
+                );
+            }
+        }
+        for (list, name) in [("images", "docker.io/*"), ("images", "*/library/*"), ("containers", "istio-*")] {
+            let narrow = format!("validations: {{ imageTag: {{ exclude: {{ {list}: [\"{name}\"] }} }} }}\n");
+            assert!(advice(&narrow).is_empty(), "{name}");
+        }
+        assert!(advice("exclude: { namespaces: [\"kube-*\"] }").is_empty(), "that is common");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::{
     Action, ContainerExclude, Context, Field, Found, Message, PolicyName, Quoted, Rule, RuleExclude, Subject,
-    Validation, Violation, null_is_default,
+    Validation, Violation, null_is_default, truth,
 };
 use crate::pod::{ImageReference, PodSpec, RepositoryPrefix};
 
@@ -35,6 +35,8 @@ pub struct ImageTag {
     /// The tags that do not count as a version; `[latest]` by default.
     pub forbidden: Vec<String>,
     /// Whether every image needs a digest; `false` by default.
+    #[serde(deserialize_with = "truth::or_false")]
+    #[schemars(with = "Option<bool>")]
     pub require_digest: bool,
     /// The registries, with the beginning of a path or without, from which images may come; all
     /// by default.

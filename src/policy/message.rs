@@ -46,6 +46,11 @@ pub enum InvalidMessage {
     /// There is nothing in it.
     #[error("an empty message tells nobody what to do: write one, or leave it out for podgate's own")]
     Empty,
+    /// A control character, a line break among them: a denial has a line for each violation.
+    #[error(
+        "a message is one line of text, and {0:?} is none: remove it, or begin the message with >- to fold its lines"
+    )]
+    Control(char),
     /// A name in braces that nothing is filled in for.
     #[error("nothing is filled in for {{{0}}}: there are {{container}}, {{path}} and {{found}}, and {{{{ is a brace")]
     Unknown(String),
@@ -58,10 +63,15 @@ impl Message {
     /// Reads a message.
     ///
     /// # Errors
-    /// An empty text, a name in braces that is not known, or a brace without its counterpart.
+    /// An empty text, a control character in it, a name in braces that is not known, or a brace without its counterpart.
     pub fn parse(text: &str) -> Result<Self, InvalidMessage> {
         if text.trim().is_empty() {
             return Err(InvalidMessage::Empty);
+        }
+        // The last line break is that of a block in YAML.
+        let text = text.trim_end_matches(['\r', '\n']);
+        if let Some(control) = text.chars().find(|one| one.is_control()) {
+            return Err(InvalidMessage::Control(control));
         }
         let mut parts = Vec::new();
         let mut plain = String::new();
@@ -145,5 +155,9 @@ mod tests {
             assert_eq!(filled(text), Err(InvalidMessage::Empty));
         }
         assert!(filled("{}").is_err());
+        for (text, control) in [("a\u{1b}[31m", '\u{1b}'), ("a\nb", '\n'), ("a\tb", '\t'), ("\u{9b}0m", '\u{9b}')] {
+            assert_eq!(filled(text), Err(InvalidMessage::Control(control)), "{text:?}");
+        }
+        assert_eq!(filled("a block\n").as_deref(), Ok("a block"));
     }
 }

@@ -40,6 +40,7 @@ mod schema;
 mod security_context;
 mod sidecars;
 pub(crate) mod suggestion;
+mod truth;
 mod violation;
 
 use std::fmt;

@@ -8,7 +8,7 @@
 
 use serde::Deserialize;
 
-use super::{ContainerExclude, PolicyName, null_is_default, root_user};
+use super::{ContainerExclude, PolicyName, null_is_default, root_user, truth};
 use crate::patch::{Patch, Pointer, Value, add_members};
 use crate::pod::{Container, ContainerList, PodSpec};
 
@@ -17,8 +17,12 @@ use crate::pod::{Container, ContainerList, PodSpec};
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct SecurityContext {
     /// `false`, the default, sets it on each container; `true` leaves containers as they are.
+    #[serde(deserialize_with = "truth::or_false")]
+    #[schemars(with = "Option<bool>")]
     pub allow_privilege_escalation: bool,
     /// `true`, the default, sets it on each container; `false` leaves containers as they are.
+    #[serde(deserialize_with = "truth::or_true")]
+    #[schemars(with = "Option<bool>")]
     pub run_as_non_root: bool,
     /// Whose requests, and which containers, it does not concern.
     #[serde(deserialize_with = "null_is_default")]

@@ -167,3 +167,21 @@ async fn a_log_of_text_has_one_line_for_each_thing_that_happened() {
     let denied = log.lines().find(|line| line.contains("uid=\"denied\"")).expect("the denial is logged");
     assert!(denied.contains(" denied ") && denied.contains("policies=\"imageTag\""), "{denied}");
 }
+
+#[tokio::test]
+async fn exclusions_that_are_hardly_meant_are_told_of_at_the_start_and_counted() {
+    let config = tempfile::NamedTempFile::new().expect("a file");
+    let text = "exclude: { groups: [\"*\"], users: [{ name: a, until: 2020-01-31 }, { name: b, until: 2020-01-31 }] }\n\
+                validations: { imageTag: { exclude: { images: [\"*\"] } } }\n";
+    std::fs::write(config.path(), text).expect("the file is writable");
+    let server = Binary::serve(&["--config", config.path().to_str().expect("text")]).await;
+    for said in [
+        "exclude.groups: \"*\" matches",
+        "validations.imageTag.exclude.images: \"*\" matches",
+        "exclude.users: \"a\" has",
+    ] {
+        let is_told = |line: &String| line.contains("WARN") && line.contains(said);
+        assert!(server.first_lines.iter().any(is_told), "{said}: {:?}", server.first_lines);
+    }
+    server.until_metric("podgate_exclusions_expired", 2.0).await;
+}

@@ -94,7 +94,8 @@ struct Settings {
     #[schemars(with = "Option<Os>")]
     os: Os,
     /// Whether it is an init container with `restartPolicy: Always`, or one of `spec.containers`.
-    #[serde(default = "on")]
+    #[serde(default = "on", deserialize_with = "super::truth::or_true")]
+    #[schemars(with = "Option<bool>")]
     native: bool,
     /// Where it comes among those of its list: before where it is native, after otherwise.
     #[serde(default)]

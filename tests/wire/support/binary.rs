@@ -37,6 +37,8 @@ fn lines(log: ChildStderr) -> UnboundedReceiver<String> {
 pub(crate) struct Binary {
     child: Child,
     log: UnboundedReceiver<String>,
+    /// What it logged before it listened.
+    pub(crate) first_lines: Vec<String>,
     pub(crate) addr: SocketAddr,
     pub(crate) admin_addr: SocketAddr,
     pub(crate) root: CertificateDer<'static>,
@@ -67,11 +69,13 @@ impl Binary {
             .spawn()
             .expect("the binary runs");
         let mut log = lines(child.stderr.take().expect("it is piped"));
+        let mut first_lines = Vec::new();
         let line = loop {
             let line = within(log.recv()).await.expect("a line that says where it listens");
             if line.contains("listening") {
                 break line;
             }
+            first_lines.push(line);
         };
         let field = |name: &str| {
             // addr=127.0.0.1:1 as text, "addr":"127.0.0.1:1" as JSON.
@@ -84,6 +88,7 @@ impl Binary {
             admin_addr: field("admin_addr"),
             child,
             log,
+            first_lines,
             root: CertificateDer::from_pem_file(file("ca.crt")).expect("a certificate"),
             _certificates: certificates,
         }
