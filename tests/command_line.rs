@@ -285,3 +285,24 @@ fn the_readme_checks_manifests_as_it_says() {
         assert!(shown.contains(&line), "the README does not show {line:?}");
     }
 }
+
+#[test]
+fn config_check_reads_standard_input() {
+    let output = podgate(&["config", "check", "-"], b"workloads: deny\n");
+    assert_eq!((output.status.code(), &*stdout(&output)), (Some(0), "-: this configuration is right\n"));
+    let output = podgate(&["config", "check", "-"], b"workloads: \"\\e[31m\"\n");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).starts_with("podgate: -: line 1, column 12: "), "{}", stderr(&output));
+    let output = podgate(&["config", "check", "-"], "worklads: off # \u{9b}31m\n".as_bytes());
+    assert!(!stderr(&output).contains('\u{9b}'), "{:?}", stderr(&output));
+}
+
+#[test]
+fn help_is_plain_text() {
+    for command in
+        [&[][..], &["serve"], &["check"], &["certs"], &["review"], &["config"], &["config", "check"], &["completions"]]
+    {
+        let help = stdout(&podgate(&[command, &["--help"]].concat(), b""));
+        assert!(help.contains("Usage:") && !help.contains('`'), "{help}");
+    }
+}

@@ -170,3 +170,49 @@ fn github_gets_a_command_for_each_line() {
     );
     assert_eq!(lines.iter().filter(|line| line.starts_with("::error ")).count(), lines.len() - 1, "{report}");
 }
+
+/// What SARIF 2.1.0 (OASIS) asks of the parts of it that podgate writes: what is required is there, and
+/// there is nothing else.
+#[test]
+fn sarif_is_what_its_specification_asks_for() {
+    let text = json!({"type": "string", "minLength": 1});
+    let place = json!({"type": "integer", "minimum": 1});
+    let object = |required: &[&str], properties: Value| json!({"type": "object", "required": required, "properties": properties, "additionalProperties": false});
+    let region = object(&["startLine"], json!({"startLine": place, "startColumn": place}));
+    let artifact = object(&["uri"], json!({"uri": {"type": "string", "pattern": "^[A-Za-z0-9%/._~:-]+$"}}));
+    let physical = object(&["artifactLocation"], json!({"artifactLocation": artifact, "region": region}));
+    let location = object(&["physicalLocation"], json!({"physicalLocation": physical}));
+    let message = object(&["text"], json!({"text": text}));
+    let result = object(
+        &["message"],
+        json!({
+            "ruleId": text,
+            "level": {"enum": ["none", "note", "warning", "error"]},
+            "message": message,
+            "locations": {"type": "array", "items": location},
+        }),
+    );
+    let rule = object(&["id"], json!({"id": text, "name": text}));
+    let rules = json!({"type": "array", "items": rule, "uniqueItems": true});
+    let driver = object(&["name"], json!({"name": text, "version": text, "rules": rules}));
+    let invocation = object(&["executionSuccessful"], json!({"executionSuccessful": {"type": "boolean"}}));
+    let run = object(
+        &["tool"],
+        json!({
+            "tool": object(&["driver"], json!({"driver": driver})),
+            "columnKind": {"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
+            "invocations": {"type": "array", "items": invocation},
+            "results": {"type": "array", "items": result},
+        }),
+    );
+    let runs = json!({"type": "array", "items": run});
+    let log = object(&["version", "runs"], json!({"$schema": text, "version": {"const": "2.1.0"}, "runs": runs}));
+    let schema = jsonschema::validator_for(&log).expect("the schema is one");
+    for names in [&["several-policies.yaml", "broken.yaml", "no such file.yaml"][..], &["clean.yaml"]] {
+        let (_, log) = check(&folder(), &[&["-o", "sarif"], names].concat(), b"");
+        let log: Value = serde_json::from_str(&log).expect("SARIF is JSON");
+        let faults: Vec<String> =
+            schema.iter_errors(&log).map(|fault| format!("{}: {fault}", fault.instance_path())).collect();
+        assert!(faults.is_empty(), "{faults:?}");
+    }
+}

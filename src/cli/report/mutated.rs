@@ -9,7 +9,8 @@ pub(in crate::cli) fn mutated(report: &Report, output: &mut dyn Write) -> io::Re
     for stored in &report.stored {
         match stored {
             Stored::As(object) => {
-                write!(output, "---\n{}", serde_saphyr::to_string(object).map_err(io::Error::other)?)?
+                let object = serde_saphyr::to_string(object).map_err(io::Error::other)?;
+                write!(output, "---\n{object}")?;
             }
             Stored::Refused(title) => writeln!(output, "---\n# {} is denied", printable(title))?,
         }
