@@ -3,12 +3,17 @@
 //! serde's derived structs are too lenient for a webhook: they take an array for an object and
 //! see a repeated key only where the field is known. kube-apiserver and podgate must never read
 //! one body in two ways, so every object that podgate reads goes through [`Object`], which
-//! refuses both. What podgate does not read goes through [`Skipped`], which still counts depth.
+//! refuses both. What podgate does not read goes through [`Skipped`].
+//!
+//! A body is read with [`read`], which is quick and tells no errors, and only where that gives up
+//! with `serde_json`.
 
 mod any;
 mod at;
 mod keys;
 mod list;
+mod reader;
+mod scanner;
 mod text;
 mod text_map;
 
@@ -22,6 +27,7 @@ pub use any::{Skipped, WithoutRepeatedKeys};
 pub use at::at;
 use keys::Keys;
 use list::List;
+pub use reader::{Unusual, read};
 pub use text::Text;
 pub use text_map::TextMap;
 

@@ -11,6 +11,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer};
 
+use super::violation::Listed;
 use super::{
     Action, Context, Field, Found, Message, PodExclude, PolicyName, Quoted, Rule, RuleExclude, Subject, Validation,
     Violation, null_is_default,
@@ -159,10 +160,9 @@ impl HostPath {
             Ok(cleaned) => format!("{}, that is {}", Quoted(path), Quoted(&cleaned)),
             Err(fault) => format!("{}, which {}", Quoted(path), fault.as_str()),
         };
-        let allowed: Vec<String> = self.allow.iter().map(ToString::to_string).collect();
-        Some(match &*allowed {
+        Some(match &*self.allow {
             [] => format!("mounts {seen}: no hostPath is allowed"),
-            _ => format!("mounts {seen}: allowed are {}", allowed.join(", ")),
+            allow => format!("mounts {seen}: allowed are {}", Listed(allow)),
         })
     }
 }

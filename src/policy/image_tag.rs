@@ -15,6 +15,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer};
 
+use super::violation::Listed;
 use super::{
     Action, ContainerExclude, Context, Field, Found, Message, PolicyName, Quoted, Rule, RuleExclude, Subject,
     Validation, Violation, null_is_default, truth,
@@ -104,9 +105,8 @@ impl ImageTag {
         if self.allowed_registries.iter().any(|allowed| allowed.strip_from(&full).is_some()) {
             return None;
         }
-        let allowed: Vec<&str> = self.allowed_registries.iter().map(RepositoryPrefix::as_str).collect();
         let seen = if full == own.repository { String::new() } else { format!(", that is {full}") };
-        Some(format!("is {}{seen}: allowed are images from {}", Quoted(written), allowed.join(", ")))
+        Some(format!("is {}{seen}: allowed are images from {}", Quoted(written), Listed(&self.allowed_registries)))
     }
 
     /// Whether a tag does not count as a version.

@@ -10,6 +10,9 @@ use crate::pod::ContainerList;
 /// The most characters of a value that a message shows.
 const SHOWN_MAX: usize = 256;
 
+/// The most entries of a setting that a message lists.
+const LISTED_MAX: usize = 20;
+
 /// One thing that one policy does not allow.
 #[derive(Debug, Clone)]
 pub struct Violation<'a> {
@@ -229,6 +232,23 @@ impl<'a> Existing<'a> {
     }
 }
 
+/// The entries of a setting in a message, with commas between; of many, the first. A message is as
+/// long with a thousand of them, and there may be one for each volume of a pod.
+pub(super) struct Listed<'a, T>(pub(super) &'a [T]);
+
+impl<T: fmt::Display> fmt::Display for Listed<'_, T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, entry) in self.0.iter().take(LISTED_MAX).enumerate() {
+            formatter.write_str(if index == 0 { "" } else { ", " })?;
+            entry.fmt(formatter)?;
+        }
+        match self.0.len().saturating_sub(LISTED_MAX) {
+            0 => Ok(()),
+            more => write!(formatter, " and {more} more"),
+        }
+    }
+}
+
 /// A value from the object in a message: in quotes, without control characters, and cut when
 /// it is long. Everything else stands as its author wrote it.
 pub struct Quoted<'a>(pub &'a str);
@@ -244,6 +264,10 @@ pub struct Shown<'a>(pub &'a str);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // As most values are.
+        if self.0.len() <= SHOWN_MAX && !self.0.contains(char::is_control) {
+            return formatter.write_str(self.0);
+        }
         for character in self.0.chars().take(SHOWN_MAX) {
             if character.is_control() {
                 write!(formatter, "{}", character.escape_default())?;
@@ -267,5 +291,13 @@ mod tests {
         assert_eq!(Quoted("/a\\b \"c\"").to_string(), "\"/a\\b \"c\"\"");
         assert_eq!(Quoted("a\nb\u{7f}").to_string(), "\"a\\nb\\u{7f}\"");
         assert_eq!(Quoted(&"é".repeat(300)).to_string(), format!("\"{}…\"", "é".repeat(256)));
+    }
+    #[test]
+    fn a_message_is_no_longer_for_a_thousand_entries() {
+        let listed = |count: usize| Listed(&(1..=count).collect::<Vec<_>>()).to_string();
+        assert_eq!((listed(1), listed(3)), ("1".to_owned(), "1, 2, 3".to_owned()));
+        assert!(listed(LISTED_MAX).ends_with(", 20"));
+        assert!(listed(LISTED_MAX + 1).ends_with(", 20 and 1 more"));
+        assert_eq!(listed(1_000).len(), listed(100 + LISTED_MAX).len());
     }
 }

@@ -1,11 +1,11 @@
 //! The request: read in one pass, borrowed from the body.
 //!
 //! kube-apiserver writes `kind`, `subResource` and `operation` before the objects, so that these
-//! can be read as what they are, or skipped, when they come. In any other order they are kept as
-//! raw text until the end. A body that cannot be read so is read again, slowly, to tell what is
-//! wrong with it.
+//! can be read as what they are, or skipped, when they come. A body in any other order, or one that
+//! cannot be read so, is read again, slowly: its objects are kept as raw text until the end, and what
+//! is wrong with it is told.
 
-use serde::de::MapAccess;
+use serde::de::{Error as _, MapAccess};
 use serde_json::value::RawValue;
 use time::Date;
 
@@ -92,9 +92,9 @@ pub fn read(body: &[u8]) -> Result<Review<'_>, Malformed> {
         return Err(Malformed::ByteOrderMark);
     }
     let text = std::str::from_utf8(body).map_err(|error| Malformed::NotUtf8(error.valid_up_to()))?;
-    match serde_json::from_str::<Object<Envelope<'_, false>>>(text) {
-        Ok(Object(envelope)) if !envelope.has_raw_objects() => envelope.into_review(text),
-        _ => read_again(text),
+    match json::read::<Object<Envelope<'_, false>>>(text) {
+        Ok(Object(envelope)) => envelope.into_review(text),
+        Err(json::Unusual) => read_again(text),
     }
 }
 
@@ -131,12 +131,6 @@ impl<'de, const OBJECTS_RAW: bool> Members<'de> for Envelope<'de, OBJECTS_RAW> {
 }
 
 impl<'a, const OBJECTS_RAW: bool> Envelope<'a, OBJECTS_RAW> {
-    /// Whether an object came before it was known what it is.
-    fn has_raw_objects(&self) -> bool {
-        let is_raw = |payload: &Payload<'_>| matches!(payload, Payload::Raw(_));
-        self.request.as_ref().is_some_and(|request| is_raw(&request.object) || is_raw(&request.old_object))
-    }
-
     fn into_review(self, text: &'a str) -> Result<Review<'a>, Malformed> {
         if *self.api_version != *API_VERSION || *self.kind != *KIND {
             return Err(Malformed::NotAReview {
@@ -187,10 +181,12 @@ impl<'de, const OBJECTS_RAW: bool> Members<'de> for Request<'de, OBJECTS_RAW> {
 impl<'a, const OBJECTS_RAW: bool> Request<'a, OBJECTS_RAW> {
     /// Reads an object as what the members before it say that it is.
     fn payload<A: MapAccess<'a>>(&self, map: &mut A) -> Result<Payload<'a>, A::Error> {
-        let is_known_already = self.kind.is_some() && !self.operation.is_empty();
-        if OBJECTS_RAW || !is_known_already {
+        if OBJECTS_RAW {
             let raw: Option<&RawValue> = map.next_value()?;
             return Ok(raw.map_or(Payload::Absent, Payload::Raw));
+        }
+        if self.kind.is_none() || self.operation.is_empty() {
+            return Err(A::Error::custom("an object that comes before what it is"));
         }
         Ok(match self.judged_as() {
             JudgedAs::Pod(_) => json::optional_object(map)?.map_or(Payload::Absent, |pod| Payload::Pod(Box::new(pod))),
@@ -313,5 +309,26 @@ impl<'de> Members<'de> for UserInfo<'de> {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_api_server_sends_is_read_quickly() {
+        let mut count = 0;
+        let recorded =
+            ["mutate", "validate"].map(|webhook| std::fs::read_dir(format!("tests/reviews/{webhook}")).unwrap());
+        for entry in recorded.into_iter().flatten() {
+            let path = entry.unwrap().path();
+            let body = std::fs::read_to_string(&path).unwrap();
+            let quick = json::read::<Object<Envelope<'_, false>>>(&body);
+            let slow = serde_json::from_str::<Object<Envelope<'_, false>>>(&body).unwrap();
+            assert_eq!(quick.map(|envelope| format!("{envelope:?}")), Ok(format!("{slow:?}")), "{}", path.display());
+            count += 1;
+        }
+        assert!(count > 0, "there are recorded reviews");
     }
 }
