@@ -24,6 +24,9 @@ fn pod(case: &Case) -> Value {
         container["restartPolicy"] = "Always".into();
         spec["initContainers"] = json!([container]);
     }
+    if let Some(os) = sidecar["os"].as_str() {
+        spec["os"] = json!({"name": os});
+    }
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": case.name}, "spec": spec})
 }
 
@@ -53,7 +56,9 @@ fn the_api_server_refuses_and_takes_what_podgate_does() {
         for case in cases("refused") {
             match ask(&pods, &case).await {
                 Err(said) if said.starts_with("Invalid: ") => {}
-                answer => wrong.push(format!("{} is not refused as invalid: {answer:?}", case.name)),
+                answer => {
+                    wrong.push(format!("{} is not refused as invalid, but {answer:?}: {}", case.name, case.fault().1))
+                }
             }
         }
         for case in cases("taken") {

@@ -25,7 +25,7 @@ pub(in super::super) fn check_container(place: &Place, native: bool, os: Os, con
     ports::check(place, container.ports.as_ref())?;
     environment::check(place, container)?;
     resources::check(&place.member("resources"), container.resources.as_ref())?;
-    handlers::check(place, os, container)
+    handlers::check(place, container)
 }
 
 fn check_image(place: &Place, image: &str) -> Checked {

@@ -4,7 +4,6 @@ use k8s_openapi::api::core::v1::{
     Container, ExecAction, HTTPGetAction, Lifecycle, LifecycleHandler, Probe, TCPSocketAction,
 };
 
-use super::super::Os;
 use super::SidecarFault;
 use super::place::{Checked, Place};
 use super::ports::{check_named, check_number};
@@ -13,12 +12,9 @@ use super::syntax::HEADER;
 /// Numbers that are not below zero; zero stands for the API server's default.
 const FROM_ZERO: std::ops::RangeInclusive<i64> = 0..=i32::MAX as i64;
 
-/// What stops a container that runs on Windows (`supportedStopSignalsWindows`).
-const SIGNALS_OF_WINDOWS: [&str; 2] = ["SIGKILL", "SIGTERM"];
-
-pub(super) fn check(place: &Place, os: Os, container: &Container) -> Checked {
+pub(super) fn check(place: &Place, container: &Container) -> Checked {
     if let Some(lifecycle) = &container.lifecycle {
-        check_lifecycle(&place.member("lifecycle"), os, lifecycle)?;
+        check_lifecycle(&place.member("lifecycle"), lifecycle)?;
     }
     if let Some(probe) = &container.liveness_probe {
         check_deciding_probe(&place.member("livenessProbe"), probe)?;
@@ -63,18 +59,11 @@ fn check_probe(place: &Place, probe: &Probe) -> Checked {
     place.within("terminationGracePeriodSeconds", probe.termination_grace_period_seconds, 1..=i64::MAX)
 }
 
-fn check_lifecycle(place: &Place, os: Os, lifecycle: &Lifecycle) -> Checked {
+fn check_lifecycle(place: &Place, lifecycle: &Lifecycle) -> Checked {
     if let Some(handler) = &lifecycle.post_start {
         check_handler(&place.member("postStart"), handler)?;
     }
-    if let Some(handler) = &lifecycle.pre_stop {
-        check_handler(&place.member("preStop"), handler)?;
-    }
-    match os {
-        Os::Windows => place.among("stopSignal", lifecycle.stop_signal.as_deref(), &SIGNALS_OF_WINDOWS),
-        // Those of Linux are many, and a pod has to name its os for any of them.
-        Os::Linux => Ok(()),
-    }
+    lifecycle.pre_stop.as_ref().map_or(Ok(()), |handler| check_handler(&place.member("preStop"), handler))
 }
 
 fn check_handler(place: &Place, handler: &LifecycleHandler) -> Checked {

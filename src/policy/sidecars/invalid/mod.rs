@@ -10,6 +10,7 @@ mod handlers;
 mod mounts;
 mod place;
 mod ports;
+mod projected;
 mod resources;
 mod restarts;
 mod security;

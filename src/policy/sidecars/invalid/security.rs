@@ -45,6 +45,9 @@ pub(super) fn check(place: &Place, os: Os, context: Option<&SecurityContext>) ->
     if let Some(profile) = &context.seccomp_profile {
         check_seccomp(&place.member("seccompProfile"), profile)?;
     }
+    if let Some(name) = context.windows_options.as_ref().and_then(|options| options.run_as_user_name.as_deref()) {
+        place.member("windowsOptions").needs("runAsUserName", name, "the name of a user, such as ContainerUser")?;
+    }
     if let Some(profile) = &context.app_armor_profile {
         check_app_armor(&place.member("appArmorProfile"), profile)?;
     }

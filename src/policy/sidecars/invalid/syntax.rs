@@ -78,6 +78,12 @@ fn climbs(text: &str) -> bool {
 pub(super) const SUBDOMAIN: Syntax =
     Syntax { form: "lower-case letters, digits, - and ., such as log-agent", fits: is_subdomain };
 
+/// `ValidateCSIDriverName`.
+pub(super) const DRIVER: Syntax = Syntax {
+    form: "at most 63 letters, digits, - and ., such as secrets-store.csi.k8s.io",
+    fits: |text| text.len() <= LABEL_MAX && is_subdomain(&text.to_lowercase()),
+};
+
 pub(super) const PORT_NAME: Syntax = Syntax {
     form: "at most 15 lower-case letters, digits and single -, a letter among them, such as http",
     fits: is_port_name,

@@ -1,15 +1,12 @@
 //! A volume (`validateVolumeSource`). One without a source is an emptyDir.
 
-use k8s_openapi::api::core::v1::{
-    CSIVolumeSource, EphemeralVolumeSource, HostPathVolumeSource, NFSVolumeSource, ProjectedVolumeSource, Volume,
-    VolumeProjection,
-};
+use k8s_openapi::api::core::v1::{CSIVolumeSource, EphemeralVolumeSource, HostPathVolumeSource, Volume};
 use serde_json::Value;
-use std::collections::HashSet;
 
 use super::files::{check_files, check_items, check_mode};
 use super::place::{Checked, Place};
-use super::syntax::{ABSOLUTE, FILE, NO_CLIMBING, SUBDOMAIN};
+use super::projected::check_projected;
+use super::syntax::{ABSOLUTE, DRIVER, NO_CLIMBING, SUBDOMAIN};
 use super::{SidecarFault, check_name};
 use crate::pod::Quantity;
 
@@ -17,13 +14,36 @@ use crate::pod::Quantity;
 const HOST_PATH_TYPES: [&str; 7] =
     ["DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"];
 
-/// The shortest and the longest time of a token, in seconds.
-const TOKEN_SECONDS: std::ops::RangeInclusive<i64> = 600..=1 << 32;
+/// How a volume can be shared (`supportedAccessModes`).
+const ACCESS_MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
+
+/// What volumes of other systems need: the key of the source, and those below it.
+const NEEDED: [(&str, &[&str]); 18] = [
+    ("awsElasticBlockStore", &["volumeID"]),
+    ("azureDisk", &["diskName", "diskURI"]),
+    ("azureFile", &["secretName", "shareName"]),
+    ("cephfs", &["monitors"]),
+    ("cinder", &["volumeID"]),
+    ("flexVolume", &["driver"]),
+    ("gcePersistentDisk", &["pdName"]),
+    ("gitRepo", &["repository"]),
+    ("glusterfs", &["endpoints", "path"]),
+    ("iscsi", &["targetPortal", "iqn"]),
+    ("photonPersistentDisk", &["pdID"]),
+    ("portworxVolume", &["volumeID"]),
+    ("quobyte", &["registry", "volume"]),
+    ("rbd", &["monitors", "image"]),
+    ("scaleIO", &["gateway", "system", "volumeName"]),
+    ("storageos", &["volumeName"]),
+    ("vsphereVolume", &["volumePath"]),
+    ("nfs", &["server", "path"]),
+];
 
 /// What the types of the API leave open; `json` is the same volume, as it is written.
 pub(in super::super) fn check_volume(place: &Place, json: &Value, volume: &Volume) -> Checked {
     check_name(place, &volume.name)?;
     check_sources(place, json)?;
+    check_needed(place, json)?;
     if let Some(size) = volume.empty_dir.as_ref().and_then(|source| source.size_limit.as_ref()) {
         let is_negative = Quantity::parse(&*size.0).is_ok_and(|size| size.nano() < 0);
         let place = place.member("emptyDir").member("sizeLimit");
@@ -65,12 +85,28 @@ fn check_sources(place: &Place, json: &Value) -> Checked {
     }
 }
 
+fn check_needed(place: &Place, json: &Value) -> Checked {
+    for (source, keys) in NEEDED {
+        let Some(members) = json.get(source).filter(|members| !members.is_null()) else { continue };
+        let place = place.member(source);
+        for key in keys {
+            let is_missing = match members.get(key) {
+                Some(Value::String(text)) => text.is_empty(),
+                Some(Value::Array(elements)) => elements.is_empty(),
+                value => value.is_none_or(Value::is_null),
+            };
+            let missing = || SidecarFault::Missing { key, what: "where the volume is" };
+            place.member(key).refuse_if(is_missing, missing)?;
+        }
+    }
+    Ok(())
+}
+
 fn check_host_path(place: &Place, source: &HostPathVolumeSource) -> Checked {
     place.needs_form("path", &source.path, NO_CLIMBING)?;
     place.among_or_empty("type", source.type_.as_deref(), &HOST_PATH_TYPES)
 }
 
-/// Volumes of which the API server knows no more than what they must have.
 fn check_other(place: &Place, volume: &Volume) -> Checked {
     if let Some(source) = &volume.persistent_volume_claim {
         let place = place.member("persistentVolumeClaim");
@@ -79,14 +115,12 @@ fn check_other(place: &Place, volume: &Volume) -> Checked {
     if let Some(source) = &volume.ephemeral {
         check_ephemeral(&place.member("ephemeral"), source)?;
     }
-    if let Some(NFSVolumeSource { server, path, .. }) = &volume.nfs {
-        let place = place.member("nfs");
-        place.needs("server", server, "the name of the server")?;
-        place.needs_form("path", path, ABSOLUTE)?;
+    if let Some(source) = &volume.nfs {
+        place.member("nfs").form("path", &source.path, ABSOLUTE)?;
     }
     if let Some(CSIVolumeSource { driver, node_publish_secret_ref, .. }) = &volume.csi {
         let place = place.member("csi");
-        place.needs("driver", driver, "the name of the driver")?;
+        place.needs_form("driver", driver, DRIVER)?;
         if let Some(secret) = node_publish_secret_ref {
             place.member("nodePublishSecretRef").needs_form("name", &secret.name, SUBDOMAIN)?;
         }
@@ -108,6 +142,12 @@ fn check_ephemeral(place: &Place, source: &EphemeralVolumeSource) -> Checked {
     let modes = template.spec.access_modes.as_ref();
     let no_modes = || SidecarFault::Missing { key: "accessModes", what: "at least one, such as ReadWriteOnce" };
     place.member("accessModes").refuse_if(modes.is_none_or(Vec::is_empty), no_modes)?;
+    let is_unknown = |mode: &&String| !ACCESS_MODES.contains(&mode.as_str());
+    if let Some(mode) = modes.and_then(|modes| modes.iter().find(is_unknown)) {
+        let fault = SidecarFault::Unknown { key: "access mode", value: mode.clone(), known: &ACCESS_MODES };
+        return Err(place.member("accessModes").fault(fault));
+    }
+    place.among("volumeMode", template.spec.volume_mode.as_deref(), &["Filesystem", "Block"])?;
     let requests = template.spec.resources.as_ref().and_then(|resources| resources.requests.as_ref());
     let place = place.member("resources").member("requests");
     let Some(storage) = requests.and_then(|requests| requests.get("storage")) else {
@@ -118,59 +158,4 @@ fn check_ephemeral(place: &Place, source: &EphemeralVolumeSource) -> Checked {
         value: storage.0.clone(),
         form: "a size above zero, such as 1Gi",
     })
-}
-
-fn check_projected(place: &Place, source: &ProjectedVolumeSource) -> Checked {
-    check_mode(place, "defaultMode", source.default_mode)?;
-    let mut paths = HashSet::new();
-    for (place, source) in place.elements("sources", source.sources.as_ref()) {
-        check_projection(&place, source)?;
-        for (place, path) in paths_of(&place, source) {
-            let twice = || SidecarFault::Twice { key: "path", value: path.to_owned() };
-            place.member("path").refuse_if(!paths.insert(path), twice)?;
-        }
-    }
-    Ok(())
-}
-
-fn check_projection(place: &Place, source: &VolumeProjection) -> Checked {
-    place.at_most_one(&[
-        ("secret", source.secret.is_some()),
-        ("configMap", source.config_map.is_some()),
-        ("downwardAPI", source.downward_api.is_some()),
-        ("serviceAccountToken", source.service_account_token.is_some()),
-        ("clusterTrustBundle", source.cluster_trust_bundle.is_some()),
-        ("podCertificate", source.pod_certificate.is_some()),
-    ])?;
-    if let Some(secret) = &source.secret {
-        let place = place.member("secret");
-        place.needs("name", &secret.name, "the name of the Secret")?;
-        check_items(&place, secret.items.as_ref())?;
-    }
-    if let Some(config_map) = &source.config_map {
-        let place = place.member("configMap");
-        place.needs("name", &config_map.name, "the name of the ConfigMap")?;
-        check_items(&place, config_map.items.as_ref())?;
-    }
-    if let Some(downward_api) = &source.downward_api {
-        check_files(&place.member("downwardAPI"), downward_api.items.as_ref())?;
-    }
-    if let Some(token) = &source.service_account_token {
-        let place = place.member("serviceAccountToken");
-        place.within("expirationSeconds", token.expiration_seconds, TOKEN_SECONDS)?;
-        place.needs_form("path", &token.path, FILE)?;
-    }
-    Ok(())
-}
-
-/// The paths of the files of a source, each with where it stands; that of a token may be taken.
-fn paths_of<'s>(place: &Place, source: &'s VolumeProjection) -> Vec<(Place, &'s str)> {
-    let secret = source.secret.as_ref().and_then(|secret| secret.items.as_ref());
-    let config_map = source.config_map.as_ref().and_then(|config_map| config_map.items.as_ref());
-    let downward_api = source.downward_api.as_ref().and_then(|downward_api| downward_api.items.as_ref());
-    let of_secret = place.member("secret").elements("items", secret).map(|(place, item)| (place, &*item.path));
-    let of_config_map = place.member("configMap").elements("items", config_map);
-    let of_config_map = of_config_map.map(|(place, item)| (place, &*item.path));
-    let of_pod = place.member("downwardAPI").elements("items", downward_api);
-    of_secret.chain(of_config_map).chain(of_pod.map(|(place, file)| (place, &*file.path))).collect()
 }
