@@ -109,11 +109,107 @@ fn fault_of(place: &Place, sidecars: &[&Sidecar], violation: Violation<'_>) -> O
 
 impl Sidecar {
     /// Whether every pod that has the other one has this one too.
-    fn is_wherever(&self, other: &Self) -> bool {
+    pub(super) fn is_wherever(&self, other: &Self) -> bool {
         let Self { namespaces, selector, os, exclude, .. } = self;
         *os == other.os
             && (namespaces.is_empty() || *namespaces == other.namespaces)
             && (*selector == Selector::default() || *selector == other.selector)
             && (exclude.requesters().are_none() || *exclude == other.exclude)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::parse;
+
+    /// Sidecars of these limits, each with what else is said of it.
+    fn text(sidecars: &[(&str, &str, &str)], more: &str) -> String {
+        let line = |(name, cpu, more): &(&str, &str, &str)| {
+            format!(
+                "    - {{ container: {{ name: {name}, image: \"a:1\", resources: {{ limits: {{ cpu: {cpu} }} }} }}{more} }}\n"
+            )
+        };
+        let sidecars: String = sidecars.iter().map(line).collect();
+        format!("mutations:\n  sidecars:\n{sidecars}{more}")
+    }
+
+    const AT_MOST_2: &str = "validations: { cpu: { max: 2 } }\n";
+
+    #[test]
+    fn a_sidecar_with_which_every_pod_has_too_much_is_named() {
+        for (text, said) in [
+            (
+                text(&[("a", "5", "")], AT_MOST_2),
+                "line 3, column 73: validations.cpu denies every pod that has it and no spec.resources.limits.cpu: the pod may \
+                 use 5001m of cpu at one time (\"the pod's own\" 1m, \"a\" 5): at most 2 is allowed, so lower the limits",
+            ),
+            // All of it, with nothing left for the pod's own containers.
+            (
+                text(&[("a", "2", ", selector: { matchLabels: { a: b } }")], AT_MOST_2),
+                "line 3, column 73: validations.cpu",
+            ),
+            (text(&[("a", "5", ", native: false, os: windows")], AT_MOST_2), "line 3, column 73: validations.cpu"),
+            (
+                text(
+                    &[("a", "0", "")],
+                    "  resources: { limits: { cpu: null } }\nvalidations: { cpu: { max: 2 } }\n",
+                ),
+                "line 3, column 73: validations.cpu denies every pod that has it and no spec.resources.limits.cpu: the pod \
+                 has no cpu limit, because init container \"a\" has none",
+            ),
+            (
+                text(&[("a", "0", "")], "validations: { memory: { max: 1Gi } }\n"),
+                "line 3, column 66: validations.memory denies every pod that has it and no spec.resources.limits.memory: the \
+                 pod may use 1073741825 of memory",
+            ),
+        ] {
+            let fault = parse(&text).map(|_| text).expect_err("it is denied").to_string();
+            assert!(fault.starts_with(said), "{fault}");
+        }
+    }
+
+    #[test]
+    fn sidecars_that_are_always_together_count_together() {
+        let labelled = ", selector: { matchLabels: { a: b } }";
+        let in_a = ", namespaces: [a]";
+        for (sidecars, said) in [
+            (
+                &[("a", "1", ""), ("b", "1", "")][..],
+                "line 3, column 73: validations.cpu denies every pod that has the sidecars a and b ",
+            ),
+            (
+                &[("a", "1", ""), ("b", "1", labelled)],
+                "line 4, column 73: validations.cpu denies every pod that has the sidecars a and b ",
+            ),
+            (
+                &[("a", "1", labelled), ("b", "900m", ""), ("c", "100m", labelled)],
+                "line 3, column 73: validations.cpu denies every pod that has the sidecars a, b and c ",
+            ),
+            (
+                &[("a", "1", in_a), ("b", "1", in_a)],
+                "line 3, column 73: validations.cpu denies every pod that has the sidecars a",
+            ),
+        ] {
+            let fault = parse(&text(sidecars, AT_MOST_2)).map(|_| sidecars).expect_err("it is denied").to_string();
+            assert!(fault.starts_with(said), "{fault}");
+        }
+    }
+
+    #[test]
+    fn sidecars_that_some_pod_could_have_are_taken() {
+        for (sidecars, more) in [
+            (&[("a", "1999m", "")][..], AT_MOST_2),
+            (&[("a", "1", ", selector: { matchLabels: { a: b } }"), ("b", "1", ", namespaces: [a]")], AT_MOST_2),
+            (&[("a", "1", ""), ("b", "1", ", os: windows")], AT_MOST_2),
+            (&[("a", "1", ", exclude: { users: [ann] }"), ("b", "1", ", exclude: { users: [bob] }")], AT_MOST_2),
+            (&[("a", "5", "")], "validations: { cpu: { max: 2, action: warn } }\n"),
+            (&[("a", "5", "")], "validations: { cpu: { max: 2, exclude: { namespaces: [ops] } } }\n"),
+            // What no pod may have is no fault of a sidecar.
+            (&[("a", "5", "")], "validations: { containerCount: { max: 0 } }\n"),
+            (&[("a", "5", "")], "validations: { cpu: { max: 500u } }\n"),
+        ] {
+            let text = text(sidecars, more);
+            parse(&text).unwrap_or_else(|fault| panic!("{text}: {fault}"));
+        }
     }
 }

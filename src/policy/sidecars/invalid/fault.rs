@@ -156,6 +156,14 @@ pub enum SidecarFault {
     /// Two volumes of one name.
     #[error("the volume {0:?} is here twice, and not alike: make both the same, or give one another name")]
     VolumeTwice(String),
+    /// Two containers that are always together, and take one port of the host.
+    #[error("the sidecar {other} takes port {port} of the host too, and is in the same pods: give one another port")]
+    HostPortTwice {
+        /// The port.
+        port: i64,
+        /// The name of the other one.
+        other: String,
+    },
     /// A container or volume that a validation denies in every pod.
     #[error("no pod could have it, for validations.{policy} denies it: it {statement}")]
     Denied {

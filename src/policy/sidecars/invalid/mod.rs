@@ -27,6 +27,7 @@ use self::place::Checked;
 pub(super) use self::place::Place;
 pub(super) use self::volumes::check_volume;
 use super::Sidecar;
+use crate::pod::ContainerList;
 
 /// The name of a container or volume.
 fn check_name(place: &Place, name: &str) -> Checked {
@@ -53,7 +54,22 @@ pub(super) fn at_odds(sidecars: &[Sidecar]) -> Option<InvalidSidecar> {
             }
         }
     }
-    None
+    sidecars.iter().enumerate().find_map(|(index, sidecar)| host_port_twice(&sidecars[..index], index, sidecar))
+}
+
+/// A port of the host that a sidecar takes beside one before it. Init containers are asked one by
+/// one, even those that keep running.
+fn host_port_twice(before: &[Sidecar], index: usize, sidecar: &Sidecar) -> Option<InvalidSidecar> {
+    let is_beside = |other: &&Sidecar| {
+        [sidecar, other].iter().all(|sidecar| sidecar.list == ContainerList::Containers)
+            && (sidecar.is_wherever(other) || other.is_wherever(sidecar))
+    };
+    before.iter().filter(is_beside).find_map(|other| {
+        let taken: HashSet<_> = ports::of_host(&other.forms[0].json).map(|(_, port)| port).collect();
+        let (at, (.., port)) = ports::of_host(&sidecar.forms[0].json).find(|(_, port)| taken.contains(port))?;
+        let place = Place::new(index).member("container").member("ports").element(at).member("hostPort");
+        Some(place.fault(SidecarFault::HostPortTwice { port, other: other.name().to_owned() }))
+    })
 }
 
 #[cfg(test)]
@@ -173,6 +189,29 @@ mod tests {
                 "no pod could have it, for validations.hostPorts denies it",
             ),
         ]);
+    }
+
+    #[test]
+    fn sidecars_that_are_always_together_take_different_ports_of_the_host() {
+        let proxy = |name: &str, port: &str, more: &str| {
+            format!("    - {{ native: false, container: {{ name: {name}, image: \"a:1\", ports: [{port}] }}{more} }}\n")
+        };
+        let (tcp, udp) = ("{ containerPort: 1, hostPort: 1 }", "{ containerPort: 1, hostPort: 1, protocol: UDP }");
+        let labelled = ", selector: { matchLabels: { a: b } }";
+        let said = "the sidecar a takes port 1 of the host too, and is in the same pods";
+        for more in ["", labelled] {
+            let text = proxy("a", tcp, "") + &proxy("b", tcp, more);
+            assert_faults(&[(&text, "line 4, column 98", said)]);
+        }
+        for [one, other] in [
+            [proxy("a", tcp, ""), proxy("b", udp, "")],
+            [proxy("a", tcp, ", namespaces: [a]"), proxy("b", tcp, labelled)],
+            [proxy("a", tcp, ""), proxy("b", tcp, ", os: windows")],
+            [proxy("a", tcp, ""), proxy("b", tcp, "").replace("native: false, ", "")],
+        ] {
+            let text = format!("mutations:\n  sidecars:\n{one}{other}");
+            parse(&text).unwrap_or_else(|fault| panic!("{text}: {fault}"));
+        }
     }
 
     #[test]

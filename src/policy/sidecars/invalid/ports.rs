@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use k8s_openapi::api::core::v1::ContainerPort;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use serde_json::Value;
 
 use super::SidecarFault;
 use super::place::{Checked, Place};
@@ -30,6 +31,17 @@ pub(super) fn check(place: &Place, ports: Option<&Vec<ContainerPort>>) -> Checke
         place.member("hostPort").refuse_if(!of_hosts.insert(of_host), twice)?;
     }
     Ok(())
+}
+
+/// The ports of the host that a container takes, by protocol, address and number, each with its
+/// place in the list.
+pub(super) fn of_host(container: &Value) -> impl Iterator<Item = (usize, (&str, &str, i64))> {
+    let ports = container["ports"].as_array().into_iter().flatten().enumerate();
+    ports.filter_map(|(index, port)| {
+        let number = port["hostPort"].as_i64().filter(|number| *number != 0)?;
+        let protocol = port["protocol"].as_str().filter(|protocol| !protocol.is_empty()).unwrap_or("TCP");
+        Some((index, (protocol, port["hostIP"].as_str().unwrap_or_default(), number)))
+    })
 }
 
 /// A port by its number.
