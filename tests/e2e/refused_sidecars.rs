@@ -57,7 +57,7 @@ fn the_api_server_refuses_and_takes_what_podgate_does() {
             match ask(&pods, &case).await {
                 Err(said) if said.starts_with("Invalid: ") => {}
                 answer => {
-                    wrong.push(format!("{} is not refused as invalid, but {answer:?}: {}", case.name, case.fault().1))
+                    wrong.push(format!("{} is not refused as invalid, but {answer:?}: {}", case.name, case.fault().1));
                 }
             }
         }

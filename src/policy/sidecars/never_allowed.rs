@@ -150,10 +150,7 @@ mod tests {
             ),
             (text(&[("a", "5", ", native: false, os: windows")], AT_MOST_2), "line 3, column 73: validations.cpu"),
             (
-                text(
-                    &[("a", "0", "")],
-                    "  resources: { limits: { cpu: null } }\nvalidations: { cpu: { max: 2 } }\n",
-                ),
+                text(&[("a", "0", "")], "  resources: { limits: { cpu: null } }\nvalidations: { cpu: { max: 2 } }\n"),
                 "line 3, column 73: validations.cpu denies every pod that has it and no spec.resources.limits.cpu: the pod \
                  has no cpu limit, because init container \"a\" has none",
             ),

@@ -96,7 +96,7 @@ pub(super) fn check_resource_field_ref(place: &Place, field: &ResourceFieldSelec
     let Some(divisor) = field.divisor.as_ref().and_then(|divisor| Quantity::parse(&*divisor.0).ok()) else {
         return Ok(());
     };
-    let (fits, form): (fn(&Quantity<'_>) -> bool, _) = if resource.ends_with(".cpu") {
+    let (fits, form): (fn(&Quantity<'_>) -> bool, _) = if ["limits.cpu", "requests.cpu"].contains(&resource) {
         (is_divisor_of_cpu, "1 or 1m")
     } else {
         (is_divisor_of_bytes, "1, 1k, 1M and so on to 1E, or 1Ki, 1Mi and so on to 1Ei")

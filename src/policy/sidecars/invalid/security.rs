@@ -29,7 +29,7 @@ const OF_LINUX: [&str; 10] = [
 /// The profiles that `seccompProfile` and `appArmorProfile` know.
 const PROFILES: [&str; 3] = ["RuntimeDefault", "Localhost", "Unconfined"];
 
-/// The most characters of the name of a profile of AppArmor's: `PATH_MAX` but one.
+/// The most characters of the name of an `AppArmor` profile: `PATH_MAX` but one.
 const APP_ARMOR_PROFILE_MAX: usize = 4095;
 
 /// The highest number of a user or group (`IsValidUserID`).
