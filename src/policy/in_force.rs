@@ -6,13 +6,20 @@ use super::active::ActiveMutations;
 use super::mutating::Mutating;
 use super::sidecars::Sidecar;
 use super::{
-    Action, Candidate, ContainerExclude, Context, Existing, Field, Judgement, Mutated, Policies, Prepared, Promises,
-    Requester, Resources, Rule, RuleExclude, Sidecars, Subject, Validation, Violation, Workloads,
+    Action, Candidate, ContainerExclude, Context, Cpu, Existing, Field, Judgement, Memory, Mutated, Policies, Prepared,
+    Promises, Quoted, Requester, Resources, Rule, RuleExclude, Sidecars, Subject, Validation, Violation, Workloads,
 };
 use crate::pod::{ContainerList, PodSpec};
 
-/// What is said of a container or volume besides, where the configuration put it there.
-const OF_SIDECAR: &str = "; it comes from mutations.sidecars of podgate's configuration, and is to be changed there";
+/// What is said besides of one or several containers or volumes, where the configuration put them
+/// there.
+fn of_sidecars(names: &[String]) -> String {
+    let (names, come, are) = match names {
+        [before @ .., last] if !before.is_empty() => (format!("{} and {last}", before.join(", ")), "come", "are"),
+        names => (names.concat(), "comes", "is"),
+    };
+    format!("; {names} {come} from mutations.sidecars of podgate's configuration, and {are} to be changed there")
+}
 
 /// The policies, for a requester that is not excluded from all of them.
 #[derive(Debug, Clone, Copy)]
@@ -205,15 +212,32 @@ fn name_sidecars<'v, 'a: 'v>(pod: &Prepared<'a>, violations: impl Iterator<Item 
     let (containers, volumes) = (pod.own_containers(), pod.own_volumes());
     for violation in violations {
         let is_own = match violation.subject {
-            Subject::Pod => false,
+            Subject::Pod => {
+                name_amounts_of_sidecars(&containers, violation);
+                false
+            }
             Subject::Container { name, .. } | Subject::Sidecar { name, .. } => containers.contains(name),
             Subject::Volume { name, .. } => volumes.contains(name),
         };
         // What it has of the pod, and what others took from it, is not of its configuration.
         let is_of_others = violation.policy == Promises::NAME || matches!(violation.field, Field::OfPod(_));
         if is_own && !is_of_others {
-            violation.statement += OF_SIDECAR;
+            violation.statement += &of_sidecars(&["it".to_owned()]);
         }
+    }
+}
+
+/// Tells of the containers that a statement of the pod as a whole names, which of them the pod's
+/// author cannot change.
+fn name_amounts_of_sidecars(own_containers: &HashSet<&str>, violation: &mut Violation<'_>) {
+    if ![Cpu::NAME, Memory::NAME].contains(&violation.policy) {
+        return;
+    }
+    let quoted = own_containers.iter().map(|name| Quoted(name).to_string());
+    let mut named: Vec<String> = quoted.filter(|name| violation.statement.contains(name)).collect();
+    if !named.is_empty() {
+        named.sort_unstable();
+        violation.statement += &of_sidecars(&named);
     }
 }
 

@@ -24,8 +24,11 @@ mod pods;
 mod policies;
 mod process;
 mod quota;
+mod refused_sidecars;
 mod registration;
 mod reinvocation;
 mod replica;
+#[path = "../support/sidecar_cases.rs"]
+mod sidecar_cases;
 mod sidecars;
 mod workloads;

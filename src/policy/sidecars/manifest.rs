@@ -19,21 +19,18 @@ const MAPS: [&str; 7] = ["limits", "requests", "labels", "annotations", "matchLa
 ///
 /// # Errors
 /// What does not fit, with the keys that lead to it.
-pub(super) fn check<T: DeserializeOwned>(manifest: &Value) -> Result<(), (Vec<String>, String)> {
-    match serde_path_to_error::deserialize::<_, T>(Strict(manifest)) {
-        Ok(_) => Ok(()),
-        Err(error) => {
-            let keys = error.path().iter().filter_map(|segment| match segment {
-                Segment::Seq { index } => Some(index.to_string()),
-                Segment::Map { key } => Some(key.clone()),
-                Segment::Enum { .. } | Segment::Unknown => None,
-            });
-            let mut path: Vec<String> = keys.collect();
-            let Misfit { key, what } = error.into_inner();
-            path.extend(key);
-            Err((path, what))
-        }
-    }
+pub(super) fn read<T: DeserializeOwned>(manifest: &Value) -> Result<T, (Vec<String>, String)> {
+    serde_path_to_error::deserialize(Strict(manifest)).map_err(|error| {
+        let keys = error.path().iter().filter_map(|segment| match segment {
+            Segment::Seq { index } => Some(index.to_string()),
+            Segment::Map { key } => Some(key.clone()),
+            Segment::Enum { .. } | Segment::Unknown => None,
+        });
+        let mut path: Vec<String> = keys.collect();
+        let Misfit { key, what } = error.into_inner();
+        path.extend(key);
+        (path, what)
+    })
 }
 
 /// Takes out what the API server takes for missing: `null`, an empty list, an empty map of strings.
@@ -160,9 +157,9 @@ mod tests {
             "readinessProbe": {"httpGet": {"port": 80}},
             "restartPolicyRules": [],
         });
-        assert_eq!(check::<Container>(&container), Ok(()));
+        assert_eq!(read::<Container>(&container).map(|read| read.name), Ok("a".to_owned()));
         let volume = json!({"name": "a", "projected": {"sources": [{"downwardAPI": {"items": []}}]}});
-        assert_eq!(check::<Volume>(&volume), Ok(()));
+        assert_eq!(read::<Volume>(&volume).map(|read| read.name), Ok("a".to_owned()));
     }
 
     #[test]
@@ -181,7 +178,7 @@ mod tests {
             (json!({"securityContext": true}), "securityContext", "invalid type: boolean `true`"),
             (json!([]), "", "invalid type: sequence"),
         ] {
-            let (found, what) = check::<Container>(&container).expect_err("it does not fit");
+            let (found, what) = read::<Container>(&container).expect_err("it does not fit");
             assert_eq!(found.join("/"), path);
             assert!(what.contains(said), "{what}");
         }

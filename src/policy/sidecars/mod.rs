@@ -177,9 +177,9 @@ impl Sidecar {
         };
         let place = Place::new(index);
         let at_container = place.member("container");
-        manifest::check::<api::Container>(&container).map_err(|misfit| at_container.misfit(misfit))?;
+        let typed: api::Container = manifest::read(&container).map_err(|misfit| at_container.misfit(misfit))?;
+        invalid::check_container(&at_container, native, os, &typed)?;
         manifest::tidy(&mut container);
-        invalid::check_container(&at_container, native, os, &container)?;
         if native {
             container["restartPolicy"] = "Always".into();
         }
@@ -191,14 +191,15 @@ impl Sidecar {
         let forms = [form(&[])?, form(&[cpu])?, form(&[memory])?, form(&[cpu, memory])?];
         let at_volumes = place.member("volumes");
         let volumes = volumes.into_iter().enumerate().map(|(index, mut volume)| {
-            let at_volume = at_volumes.member(&index.to_string());
-            manifest::check::<api::Volume>(&volume).map_err(|misfit| at_volume.misfit(misfit))?;
+            let at_volume = at_volumes.element(index);
+            let typed: api::Volume = manifest::read(&volume).map_err(|misfit| at_volume.misfit(misfit))?;
+            invalid::check_volume(&at_volume, &volume, &typed)?;
             manifest::tidy(&mut volume);
-            invalid::check_name(&at_volume, &volume)?;
-            Form::new(volume, read_volume).map_err(|error| at_volume.unreadable(&error))
+            let form = Form::new(volume, read_volume).map_err(|error| at_volume.unreadable(&error))?;
+            Ok((form, typed))
         });
-        let volumes: Vec<_> = volumes.collect::<Result<_, _>>()?;
-        invalid::check_mounts(&at_container, &container, &volumes)?;
+        let (volumes, typed_volumes): (Vec<_>, Vec<_>) = volumes.collect::<Result<_, InvalidSidecar>>()?;
+        invalid::check_mounts(&at_container, &typed, &typed_volumes)?;
         let position = position.unwrap_or(own_position);
         let namespaces = namespaces.into_iter().map(|NamespacePattern(name)| name).collect();
         Ok(Self { namespaces, selector, os, list, position, forms, volumes, exclude })

@@ -1,171 +1,39 @@
-//! Sidecars that no pod could have, as the configuration file is read.
+//! Sidecars that no pod could have, as the configuration file is read: what the API server refuses
+//! in every pod (`k8s.io/kubernetes/pkg/apis/core/validation`, `ValidatePodSpec`), after its
+//! defaults. What it refuses only in some pods, or only with some of its feature gates, is taken.
+
+mod container;
+mod environment;
+mod fault;
+mod files;
+mod handlers;
+mod mounts;
+mod place;
+mod ports;
+mod projected;
+mod resources;
+mod restarts;
+mod security;
+mod syntax;
+mod volumes;
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::Value;
+pub use fault::{InvalidSidecar, SidecarFault};
 
-use super::{Form, Os, Sidecar};
-use crate::pod::Volume;
-
-/// The most characters of a name (RFC 1123, section 2.1, `DNS_LABEL`).
-const NAME_LENGTH_MAX: usize = 63;
-
-/// Fields of `securityContext` that the API server refuses where `spec.os.name` is linux
-/// (`k8s.io/kubernetes/pkg/apis/core/validation`, `validateLinux`).
-const OF_WINDOWS: [&str; 1] = ["windowsOptions"];
-
-/// Those that it refuses where it is windows (`validateWindows`).
-const OF_LINUX: [&str; 10] = [
-    "allowPrivilegeEscalation",
-    "appArmorProfile",
-    "capabilities",
-    "privileged",
-    "procMount",
-    "readOnlyRootFilesystem",
-    "runAsGroup",
-    "runAsUser",
-    "seLinuxOptions",
-    "seccompProfile",
-];
-
-/// A sidecar that no pod could have.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{fault}")]
-pub struct InvalidSidecar {
-    /// The keys that lead to the fault, from the root of the configuration file; a place in a list
-    /// counts from 0.
-    pub path: Vec<String>,
-    /// What is wrong.
-    pub fault: SidecarFault,
-}
-
-/// Why no pod could have a sidecar.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SidecarFault {
-    /// A key that the API does not have, or a value of another type.
-    #[error("{0}")]
-    Misfit(String),
-    /// A container or volume without a name.
-    #[error("there is no name: write one such as log-agent")]
-    Unnamed,
-    /// A name that the API server refuses.
-    #[error(
-        "{0:?} is no name of a container or volume: write at most 63 lower-case letters, digits and -, such as log-agent"
-    )]
-    NotAName(String),
-    /// A container without an image.
-    #[error("there is no image: name one with a version, such as registry.example.com/log-agent:1.4.2")]
-    NoImage,
-    /// `restartPolicy` of a native sidecar.
-    #[error("a native sidecar has restartPolicy: Always: remove this, or set native: false beside the container")]
-    RestartPolicy,
-    /// A field that the API server refuses for the other operating system.
-    #[error("the API server refuses {field} in a pod of os {os}: remove it, or name the other os beside the container")]
-    OfOtherOs {
-        /// The field of `securityContext`.
-        field: &'static str,
-        /// The operating system that the sidecar is for.
-        os: &'static str,
-    },
-    /// A mount of a volume that may not be there.
-    #[error("there is no volume {0:?} among the sidecar's volumes: add it there; one that a pod has alike is shared")]
-    NoVolume(String),
-    /// Two containers of one name.
-    #[error("the container {0:?} is here twice: keep one, or give one another name")]
-    ContainerTwice(String),
-    /// Two volumes of one name.
-    #[error("the volume {0:?} is here twice, and not alike: make both the same, or give one another name")]
-    VolumeTwice(String),
-    /// A container or volume that a validation denies in every pod.
-    #[error("no pod could have it, for validations.{policy} denies it: it {statement}")]
-    Denied {
-        /// The validation.
-        policy: &'static str,
-        /// What it says of the container or volume.
-        statement: String,
-    },
-}
-
-/// A place in the configuration of a sidecar.
-#[derive(Debug, Clone)]
-pub(super) struct Place(Vec<String>);
-
-impl Place {
-    /// The sidecar of that index.
-    pub(super) fn new(index: usize) -> Self {
-        Self(vec!["mutations".to_owned(), "sidecars".to_owned(), index.to_string()])
-    }
-
-    pub(super) fn member(&self, key: &str) -> Self {
-        let Self(mut path) = self.clone();
-        path.push(key.to_owned());
-        Self(path)
-    }
-
-    pub(super) fn fault(&self, fault: SidecarFault) -> InvalidSidecar {
-        InvalidSidecar { path: self.0.clone(), fault }
-    }
-
-    pub(super) fn misfit(&self, (path, what): (Vec<String>, String)) -> InvalidSidecar {
-        let place = path.iter().fold(self.clone(), |place, key| place.member(key));
-        place.fault(SidecarFault::Misfit(what))
-    }
-
-    pub(super) fn unreadable(&self, error: &serde_json::Error) -> InvalidSidecar {
-        self.fault(SidecarFault::Misfit(error.to_string()))
-    }
-}
-
-/// What the types of the API leave open.
-pub(super) fn check_container(place: &Place, native: bool, os: Os, container: &Value) -> Result<(), InvalidSidecar> {
-    check_name(place, container)?;
-    if container["image"].as_str().unwrap_or_default().is_empty() {
-        return Err(place.member("image").fault(SidecarFault::NoImage));
-    }
-    if native && !container["restartPolicy"].is_null() && container["restartPolicy"] != "Always" {
-        return Err(place.member("restartPolicy").fault(SidecarFault::RestartPolicy));
-    }
-    let (os, refused) = match os {
-        Os::Linux => ("linux", &OF_WINDOWS[..]),
-        Os::Windows => ("windows", &OF_LINUX[..]),
-    };
-    match refused.iter().find(|field| !container["securityContext"][**field].is_null()) {
-        Some(field) => Err(place.member("securityContext").member(field).fault(SidecarFault::OfOtherOs { field, os })),
-        None => Ok(()),
-    }
-}
+pub(super) use self::container::check_container;
+pub(super) use self::mounts::check_mounts;
+use self::place::Checked;
+pub(super) use self::place::Place;
+pub(super) use self::volumes::check_volume;
+use super::Sidecar;
+use crate::pod::ContainerList;
 
 /// The name of a container or volume.
-pub(super) fn check_name(place: &Place, part: &Value) -> Result<(), InvalidSidecar> {
+fn check_name(place: &Place, name: &str) -> Checked {
     let place = place.member("name");
-    let name = part["name"].as_str().unwrap_or_default();
-    if name.is_empty() {
-        return Err(place.fault(SidecarFault::Unnamed));
-    }
-    let is_name = name.len() <= NAME_LENGTH_MAX
-        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
-        && !name.starts_with('-')
-        && !name.ends_with('-');
-    if is_name { Ok(()) } else { Err(place.fault(SidecarFault::NotAName(name.to_owned()))) }
-}
-
-/// A container may mount only volumes that come with it: a pod without one would be refused.
-pub(super) fn check_mounts(
-    place: &Place,
-    container: &Value,
-    volumes: &[Form<Volume<'static>>],
-) -> Result<(), InvalidSidecar> {
-    for list in ["volumeMounts", "volumeDevices"] {
-        let mounts = container[list].as_array().into_iter().flatten();
-        for (index, mount) in mounts.enumerate() {
-            let name = mount["name"].as_str().unwrap_or_default();
-            if !volumes.iter().any(|volume| &*volume.view.name == name) {
-                let place = place.member(list).member(&index.to_string()).member("name");
-                return Err(place.fault(SidecarFault::NoVolume(name.to_owned())));
-            }
-        }
-    }
-    Ok(())
+    place.refuse_if(name.is_empty(), || SidecarFault::Unnamed)?;
+    place.refuse_if(!syntax::is_label(name), || SidecarFault::NotAName(name.to_owned()))
 }
 
 /// Sidecars that could not be in one pod. Those for other operating systems never are.
@@ -186,7 +54,22 @@ pub(super) fn at_odds(sidecars: &[Sidecar]) -> Option<InvalidSidecar> {
             }
         }
     }
-    None
+    sidecars.iter().enumerate().find_map(|(index, sidecar)| host_port_twice(&sidecars[..index], index, sidecar))
+}
+
+/// A port of the host that a sidecar takes beside one before it. Init containers are asked one by
+/// one, even those that keep running.
+fn host_port_twice(before: &[Sidecar], index: usize, sidecar: &Sidecar) -> Option<InvalidSidecar> {
+    let is_beside = |other: &&Sidecar| {
+        [sidecar, other].iter().all(|sidecar| sidecar.list == ContainerList::Containers)
+            && (sidecar.is_wherever(other) || other.is_wherever(sidecar))
+    };
+    before.iter().filter(is_beside).find_map(|other| {
+        let taken: HashSet<_> = ports::of_host(&other.forms[0].json).map(|(_, port)| port).collect();
+        let (at, (.., port)) = ports::of_host(&sidecar.forms[0].json).find(|(_, port)| taken.contains(port))?;
+        let place = Place::new(index).member("container").member("ports").element(at).member("hostPort");
+        Some(place.fault(SidecarFault::HostPortTwice { port, other: other.name().to_owned() }))
+    })
 }
 
 #[cfg(test)]
@@ -306,6 +189,29 @@ mod tests {
                 "no pod could have it, for validations.hostPorts denies it",
             ),
         ]);
+    }
+
+    #[test]
+    fn sidecars_that_are_always_together_take_different_ports_of_the_host() {
+        let proxy = |name: &str, port: &str, more: &str| {
+            format!("    - {{ native: false, container: {{ name: {name}, image: \"a:1\", ports: [{port}] }}{more} }}\n")
+        };
+        let (tcp, udp) = ("{ containerPort: 1, hostPort: 1 }", "{ containerPort: 1, hostPort: 1, protocol: UDP }");
+        let labelled = ", selector: { matchLabels: { a: b } }";
+        let said = "the sidecar a takes port 1 of the host too, and is in the same pods";
+        for more in ["", labelled] {
+            let text = proxy("a", tcp, "") + &proxy("b", tcp, more);
+            assert_faults(&[(&text, "line 4, column 98", said)]);
+        }
+        for [one, other] in [
+            [proxy("a", tcp, ""), proxy("b", udp, "")],
+            [proxy("a", tcp, ", namespaces: [a]"), proxy("b", tcp, labelled)],
+            [proxy("a", tcp, ""), proxy("b", tcp, ", os: windows")],
+            [proxy("a", tcp, ""), proxy("b", tcp, "").replace("native: false, ", "")],
+        ] {
+            let text = format!("mutations:\n  sidecars:\n{one}{other}");
+            parse(&text).unwrap_or_else(|fault| panic!("{text}: {fault}"));
+        }
     }
 
     #[test]
