@@ -137,13 +137,13 @@ fn another_container_or_volume_of_that_name_is_refused_with_the_reason() {
         (
             json!({"name": "log-agent"}),
             json!({}),
-            "sidecars: container \"log-agent\" (spec.containers[0]) has the name of the sidecar log-agent, but is no init \
+            "sidecars: container \"log-agent\" (spec.containers[0]) has the name of the sidecar log-agent, but it is no init \
              container: give it another name, or remove it",
         ),
         (
             json!({}),
             json!({"initContainers": [{"name": "proxy", "image": "proxy:1"}]}),
-            "sidecars: init container \"proxy\" (spec.initContainers[0]) has the name of the sidecar proxy, but is no \
+            "sidecars: init container \"proxy\" (spec.initContainers[0]) has the name of the sidecar proxy, but it is no \
              container: give it another name, or remove it",
         ),
         (
