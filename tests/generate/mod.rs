@@ -143,9 +143,10 @@ pub(crate) fn pod() -> impl Strategy<Value = Value> {
         resources(),
         os,
         (maybe(&["true", "false"]), maybe(&["true", "false"]), maybe(&["true", "false"])),
-        (unknown(), labels),
+        (unknown(), labels, maybe(&[r#""Never""#, r#""Always""#]), maybe(&["0", "5", "60"])),
     )
-        .prop_map(|(apps, init, ephemeral, volumes, security_context, resources, os, host, (unknown, labels))| {
+        .prop_map(|(apps, init, ephemeral, volumes, security_context, resources, os, host, rest)| {
+            let (unknown, labels, restart_policy, grace_period) = rest;
             let mut pod_context = security_context;
             if let Some(Value::Object(members)) = &mut pod_context {
                 members.retain(|name, _| matches!(name.as_str(), "runAsUser" | "runAsNonRoot" | "windowsOptions"));
@@ -162,6 +163,8 @@ pub(crate) fn pod() -> impl Strategy<Value = Value> {
                 ("hostPID", host.1),
                 ("hostIPC", host.2),
                 ("tolerations", unknown),
+                ("restartPolicy", restart_policy),
+                ("terminationGracePeriodSeconds", grace_period),
             ]);
             let metadata = object(vec![("name", Some(json!("demo"))), ("labels", labels)]);
             json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})

@@ -51,7 +51,9 @@ fn octal(manifest: &Value, path: &[String]) -> Option<String> {
         _ => return None,
     };
     let mode = u32::from_str_radix(written.strip_suffix(".0").unwrap_or(&written), 8).ok()?;
-    Some(format!("{key} is written as {mode} or 0o{mode:o} here: 0{mode:o} is decimal in YAML 1.2, and no text is a mode"))
+    Some(format!(
+        "{key} is written as {mode} or 0o{mode:o} here: 0{mode:o} is decimal in YAML 1.2, and no text is a mode"
+    ))
 }
 
 /// Takes out what the API server takes for missing: `null`, an empty list, an empty map of strings.

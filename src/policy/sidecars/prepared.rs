@@ -74,7 +74,10 @@ impl fmt::Display for Clash {
         match self {
             Self::OtherList(list) => write!(formatter, "it is no {list}"),
             Self::Field(difference) if difference.may_be_unknown() => {
-                write!(formatter, "its {difference} (an API server drops what its version or feature gates do not know)")
+                write!(
+                    formatter,
+                    "its {difference} (an API server drops what its version or feature gates do not know)"
+                )
             }
             Self::Field(difference) => write!(formatter, "its {difference}"),
             Self::Unread => formatter.write_str("it cannot be compared"),
@@ -238,9 +241,8 @@ impl<'a> Prepared<'a> {
     pub(in super::super) fn own_containers(&self) -> HashSet<&'a str> {
         let written = self.written();
         let got = |name: &str| self.injected.containers.iter().any(|(_, _, form)| *form.view.name == *name);
-        let is_own = |sidecar: &&&Sidecar| {
-            got(sidecar.name()) || matches!(self.container(sidecar, &written), Presence::Same)
-        };
+        let is_own =
+            |sidecar: &&&Sidecar| got(sidecar.name()) || matches!(self.container(sidecar, &written), Presence::Same);
         self.due.iter().filter(is_own).map(|sidecar| sidecar.name()).collect()
     }
 

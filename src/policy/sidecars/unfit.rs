@@ -26,11 +26,7 @@ pub(super) fn unfit<'a>(sidecar: &'a Sidecar, pod: &PodSpec<'_>, others: &[&Side
     })
 }
 
-fn of_ports(
-    sidecar: &Sidecar,
-    pod: &PodSpec<'_>,
-    others: &[&Sidecar],
-) -> Option<(&'static str, String, String)> {
+fn of_ports(sidecar: &Sidecar, pod: &PodSpec<'_>, others: &[&Sidecar]) -> Option<(&'static str, String, String)> {
     if sidecar.list != ContainerList::Containers {
         return None;
     }
