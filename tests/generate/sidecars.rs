@@ -22,7 +22,7 @@ fn rest() -> impl Strategy<Value = &'static str> {
             r#"{"resources": {"limits": {"cpu": "1", "memory": "1Gi", "hugepages-2Mi": "4Mi"}}}"#,
             r#"{"resizePolicy": [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]}"#,
             r#"{"lifecycle": {"preStop": {"sleep": {"seconds": 15}}, "stopSignal": "SIGUSR1"}}"#,
-            r#"{"ports": [{"containerPort": 80, "hostPort": 8080}]}"#,
+            r#"{"ports": [{"containerPort": 80}]}"#,
             r#"{"livenessProbe": {"httpGet": {"port": 80}, "timeoutSeconds": 0}, "imagePullPolicy": ""}"#,
         ][..],
     )
