@@ -167,8 +167,7 @@ impl<'r> InForce<'r> {
                 let is_older = existing.has(&violation);
                 let action = if is_older { rule.action.min(Action::Warn) } else { rule.action };
                 if violation.policy == Promises::NAME {
-                    let cause = cause(is_older, old, violation.subject);
-                    violation.statement += &format!(": {cause}");
+                    violation.statement += cause(is_older, old, violation.subject).clause();
                 }
                 Judgement { violation, action, rule }
             })

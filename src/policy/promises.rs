@@ -5,7 +5,6 @@
 //! update they set it only in the ephemeral containers that it adds.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use serde::Deserialize;
 
@@ -45,14 +44,14 @@ pub(super) enum Cause {
     Update,
 }
 
-/// What a message says of it.
-impl fmt::Display for Cause {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Undone => "another webhook undid it, or the mutating webhook was bypassed",
-            Self::Older => "it was so before, and podgate sets it only on what is new",
-            Self::Update => "this update did it, and podgate sets it only on what is new",
-        })
+impl Cause {
+    /// What a message says of it, after what is lacking.
+    pub(super) const fn clause(self) -> &'static str {
+        match self {
+            Self::Undone => ": another webhook undid it, or the mutating webhook was bypassed",
+            Self::Older => ": it was so before, and podgate sets it only on what is new",
+            Self::Update => ": this update did it, and podgate sets it only on what is new",
+        }
     }
 }
 

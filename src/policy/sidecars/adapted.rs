@@ -58,10 +58,11 @@ fn share_resources(container: &mut Cow<'_, Value>, pod: &PodSpec<'_>) {
     }
     let is_known = |name: &str| ResourceName::ALL.into_iter().any(|known| known.as_str() == name);
     let has_huge_pages = resources(container).any(|name| name.starts_with(HUGE_PAGES));
-    if has_huge_pages && !resources(container).any(is_known) {
-        if let Some(shared) = ResourceName::ALL.into_iter().find(|name| pod.sets_for_all(*name)) {
-            container.to_mut()["resources"]["requests"][shared.as_str()] = "0".into();
-        }
+    if has_huge_pages
+        && !resources(container).any(is_known)
+        && let Some(shared) = ResourceName::ALL.into_iter().find(|name| pod.sets_for_all(*name))
+    {
+        container.to_mut()["resources"]["requests"][shared.as_str()] = "0".into();
     }
 }
 

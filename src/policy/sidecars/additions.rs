@@ -6,8 +6,8 @@
 //! - What the API server fills in (`k8s.io/kubernetes/pkg/apis/core/v1`, `SetDefaults_*` and
 //!   `zz_generated.defaults.go`), with that value; `resizePolicy` with `NotRequired`, which some
 //!   versions add.
-//! - What its admission plugins add: limits and requests (LimitRanger), the mount of the service
-//!   account's token (ServiceAccount), `imagePullPolicy: Always` (AlwaysPullImages).
+//! - What its admission plugins add: limits and requests (`LimitRanger`), the mount of the service
+//!   account's token (`ServiceAccount`), `imagePullPolicy: Always` (`AlwaysPullImages`).
 //! - What other webhooks add to every container: variables of `env` that nothing in the sidecar
 //!   refers to, mounts that hide none of its own, and in `securityContext` what takes rights away or
 //!   names a user.

@@ -44,7 +44,7 @@ pub(super) fn check<T: DeserializeOwned>(manifest: &Value) -> Result<(), (Vec<St
 /// for a decimal number.
 fn octal(manifest: &Value, path: &[String]) -> Option<String> {
     let key = path.last().filter(|key| MODES.contains(&key.as_str()))?;
-    let pointer: String = path.iter().map(|key| format!("/{key}")).collect();
+    let pointer = format!("/{}", path.join("/"));
     let written = match manifest.pointer(&pointer)? {
         Value::Number(number) if number.is_f64() => number.to_string(),
         Value::String(text) => text.clone(),
