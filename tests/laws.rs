@@ -96,6 +96,7 @@ fn contradictions(pod: &Value) -> Vec<String> {
     if list("ephemeralContainers").iter().any(|container| !container["resources"].is_null()) {
         found.push("resources on an ephemeral container".to_owned());
     }
+    found.extend(contradictions_with_the_pod(spec));
     for lists in [&["containers", "initContainers", "ephemeralContainers"][..], &["volumes"]] {
         let mut names: Vec<_> = lists.iter().flat_map(|name| list(name)).map(|named| named["name"].clone()).collect();
         let count = names.len();
@@ -103,6 +104,69 @@ fn contradictions(pod: &Value) -> Vec<String> {
         names.dedup();
         if names.len() < count {
             found.push(format!("a name twice in {lists:?}"));
+        }
+    }
+    found
+}
+
+/// What is right in a container, but not in this pod.
+fn contradictions_with_the_pod(spec: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    let empty = Vec::new();
+    let grace_period = spec["terminationGracePeriodSeconds"].as_i64().unwrap_or(30);
+    for container in ["containers", "initContainers"].iter().flat_map(|list| spec[list].as_array().unwrap_or(&empty)) {
+        let resources = &container["resources"];
+        let names = |name: &str| ["limits", "requests"].iter().any(|kind| !resources[kind][name].is_null());
+        if names("hugepages-2Mi") && !names("cpu") && !names("memory") {
+            found.push("huge pages without cpu and memory".to_owned());
+        }
+        if spec["restartPolicy"] == "Never" && container["resizePolicy"].to_string().contains("RestartContainer") {
+            found.push("a restart in a pod that never restarts".to_owned());
+        }
+        let lifecycle = &container["lifecycle"];
+        if lifecycle["preStop"]["sleep"]["seconds"].as_i64().is_some_and(|seconds| seconds > grace_period) {
+            found.push("a hook that sleeps longer than the pod has".to_owned());
+        }
+        if !lifecycle["stopSignal"].is_null() && spec["os"].is_null() {
+            found.push("a stopSignal in a pod without os".to_owned());
+        }
+    }
+    let in_network = spec["hostNetwork"] == true;
+    let mut taken = Vec::new();
+    for port in spec["containers"]
+        .as_array()
+        .unwrap_or(&empty)
+        .iter()
+        .flat_map(|container| container["ports"].as_array().into_iter().flatten())
+    {
+        let number = |name: &str| port[name].as_i64().unwrap_or(0);
+        let on_node = if number("hostPort") == 0 && in_network { number("containerPort") } else { number("hostPort") };
+        let protocol = port["protocol"].as_str().unwrap_or("TCP");
+        if on_node != 0 && taken.contains(&(on_node, protocol)) {
+            found.push("a port of the node for two".to_owned());
+        }
+        taken.push((on_node, protocol));
+        if in_network && on_node != number("containerPort") {
+            found.push("another port of the node in its network".to_owned());
+        }
+    }
+    found
+}
+
+/// The places of the containers that a configuration put into a pod.
+fn sidecars_in(configuration: &str, pod: &Value, before: &Value) -> Vec<(&'static str, usize)> {
+    let empty = Vec::new();
+    let names = |pod: &Value, list: &str| -> Vec<Value> {
+        pod["spec"][list].as_array().unwrap_or(&empty).iter().map(|container| container["name"].clone()).collect()
+    };
+    let mut found = Vec::new();
+    for list in ["containers", "initContainers"] {
+        let had = names(before, list);
+        for (index, name) in names(pod, list).into_iter().enumerate() {
+            if !had.contains(&name) {
+                assert!(configuration.contains(&name.to_string()), "{name} comes from nowhere");
+                found.push((list, index));
+            }
         }
     }
     found
@@ -228,6 +292,19 @@ fn default_requests(container: &mut Value) {
     }
 }
 
+/// Members that a container need not have, and that decide what it runs.
+fn added_to_a_sidecar() -> impl Strategy<Value = Value> {
+    proptest::sample::select(vec![
+        json!({"command": ["sleep", "infinity"]}),
+        json!({"args": ["--off"]}),
+        json!({"workingDir": "/tmp"}),
+        json!({"lifecycle": {"postStart": {"exec": {"command": ["kill", "1"]}}}}),
+        json!({"startupProbe": {"exec": {"command": ["false"]}}}),
+        json!({"envFrom": [{"configMapRef": {"name": "mine"}}]}),
+        json!({"tty": true}),
+    ])
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, max_global_rejects: 100_000, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -249,6 +326,25 @@ proptest! {
             let (_, patch) = mutate(&policies, &stored(patched)).expect("what was allowed is allowed again");
             prop_assert_eq!(patch, None);
         }
+    }
+
+    /// What the author would add to make a sidecar do nothing, or something else.
+    #[test]
+    fn a_sidecar_with_more_in_it_is_another(
+        pod in pod(), configuration in configuration(), added in added_to_a_sidecar(), which in any::<prop::sample::Index>(),
+    ) {
+        let policies = config::parse(&configuration).expect("the configuration is right");
+        let Some((patched, _)) = mutate(&policies, &pod) else { return Ok(()) };
+        let sidecars = sidecars_in(&configuration, &patched, &pod);
+        prop_assume!(!sidecars.is_empty());
+        let (list, index) = sidecars[which.index(sidecars.len())];
+        let mut changed = stored(patched);
+        let sidecar = &mut changed["spec"][list][index];
+        for (key, value) in added.as_object().expect("it is an object") {
+            prop_assume!(sidecar[key].is_null());
+            sidecar[key] = value.clone();
+        }
+        prop_assert!(mutate(&policies, &changed).is_none(), "{added} is no difference in {sidecar}", sidecar = changed["spec"][list][index]);
     }
 
     #[test]

@@ -63,7 +63,7 @@ pub struct Container<'a> {
     /// `resources`.
     pub resources: Option<ResourceRequirements<'a>>,
     /// `ports`.
-    pub ports: Vec<ContainerPort>,
+    pub ports: Vec<ContainerPort<'a>>,
     /// `restartPolicy`.
     restart_policy: Option<Text<'a>>,
 }
@@ -77,7 +77,7 @@ impl Container<'_> {
             image: self.image.into_owned(),
             security_context: self.security_context.map(SecurityContext::into_owned),
             resources: self.resources.map(ResourceRequirements::into_owned),
-            ports: self.ports,
+            ports: self.ports.into_iter().map(ContainerPort::into_owned).collect(),
             restart_policy: self.restart_policy.map(Text::into_owned),
         }
     }
@@ -122,17 +122,57 @@ impl<'de> Members<'de> for Container<'de> {
 
 /// A `v1.ContainerPort`.
 #[derive(Debug, Clone, Default)]
-pub struct ContainerPort {
+pub struct ContainerPort<'a> {
+    /// `containerPort`; 0 where there is none.
+    pub container_port: i32,
     /// `hostPort`; 0 where there is none.
     pub host_port: i32,
+    /// `hostIP`.
+    host_ip: Option<Text<'a>>,
+    /// `protocol`.
+    protocol: Option<Text<'a>>,
 }
 
-impl<'de> Members<'de> for ContainerPort {
+impl ContainerPort<'_> {
+    fn into_owned(self) -> ContainerPort<'static> {
+        ContainerPort {
+            host_ip: self.host_ip.map(Text::into_owned),
+            protocol: self.protocol.map(Text::into_owned),
+            ..self
+        }
+    }
+
+    /// The port of the node that it takes, if any: where the pod is in the node's network, the API
+    /// server makes the `containerPort` the `hostPort` too (`defaultHostNetworkPorts`).
+    #[must_use]
+    pub fn on_node(&self, is_host_network: bool) -> Option<NodePort<'_>> {
+        let number = if self.host_port == 0 && is_host_network { self.container_port } else { self.host_port };
+        let protocol = self.protocol.as_deref().filter(|protocol| !protocol.is_empty()).unwrap_or("TCP");
+        let ip = self.host_ip.as_deref().unwrap_or_default();
+        (number != 0).then_some(NodePort { number, protocol, ip })
+    }
+}
+
+/// A port of the node; no two containers of `spec.containers` may take the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NodePort<'p> {
+    /// From 1 to 65535 where the API server takes it.
+    pub number: i32,
+    /// `TCP`, `UDP` or `SCTP`.
+    pub protocol: &'p str,
+    /// The address of the node; empty for all.
+    pub ip: &'p str,
+}
+
+impl<'de> Members<'de> for ContainerPort<'de> {
     const EXPECTED: &'static str = "a ContainerPort";
 
     fn member<A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
         match key {
+            "containerPort" => self.container_port = map.next_value::<Option<_>>()?.unwrap_or(0),
             "hostPort" => self.host_port = map.next_value::<Option<_>>()?.unwrap_or(0),
+            "hostIP" => self.host_ip = map.next_value()?,
+            "protocol" => self.protocol = map.next_value()?,
             _ => return Ok(false),
         }
         Ok(true)

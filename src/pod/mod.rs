@@ -15,9 +15,10 @@ use serde::de::MapAccess;
 
 use crate::json::{self, Members, Skipped, Text, TextMap};
 
-pub use container::{Container, ContainerList, ContainerPort, SecurityContext, WindowsOptions};
+pub use container::{Container, ContainerList, ContainerPort, NodePort, SecurityContext, WindowsOptions};
 pub use image_reference::{ImageReference, InvalidPrefix, InvalidReference, RepositoryPrefix};
 pub use quantity::{NotAQuantity, Quantity};
+pub(crate) use resources::HUGE_PAGES;
 pub use resources::{Amount, ResourceList, ResourceName, ResourceRequirements};
 pub use spec_text::{SpecText, WrittenSpec};
 pub use volume::{HostPathVolume, ImageVolume, Volume};
@@ -26,6 +27,10 @@ pub use workload::{PodTemplateSpec, Workload, WorkloadKind};
 /// The annotation by which the kubelet marks the API's copy of a static pod
 /// (`k8s.io/api/core/v1.MirrorPodAnnotationKey`).
 const MIRROR_POD_ANNOTATION: &str = "kubernetes.io/config.mirror";
+
+/// `terminationGracePeriodSeconds` where it is not set, in seconds
+/// (`k8s.io/api/core/v1.DefaultTerminationGracePeriodSeconds`).
+const GRACE_PERIOD: i64 = 30;
 
 /// A `v1.Pod`.
 #[derive(Debug, Default)]
@@ -119,6 +124,12 @@ pub struct PodSpec<'a> {
     pub host_pid: bool,
     /// `hostIPC`.
     pub host_ipc: bool,
+    /// `hostUsers`.
+    pub host_users: Option<bool>,
+    /// `terminationGracePeriodSeconds`.
+    termination_grace_period_seconds: Option<i64>,
+    /// `restartPolicy`.
+    restart_policy: Option<Text<'a>>,
     /// `os.name`.
     os_name: Option<Text<'a>>,
 }
@@ -186,6 +197,34 @@ impl<'a> PodSpec<'a> {
         resources.is_some_and(|resources| resources.limit(name).is_some() || resources.request(name).is_some())
     }
 
+    /// The same for a resource of any name that a pod can set for all: huge pages, too.
+    #[must_use]
+    pub fn sets_for_all_by_name(&self, name: &str) -> bool {
+        self.resources.as_ref().is_some_and(|resources| resources.names(name))
+    }
+
+    /// Whether `restartPolicy` is `Never`.
+    #[must_use]
+    pub fn never_restarts(&self) -> bool {
+        self.restart_policy.as_deref() == Some("Never")
+    }
+
+    /// `terminationGracePeriodSeconds`, as the API server defaults it.
+    #[must_use]
+    pub fn grace_period(&self) -> i64 {
+        match self.termination_grace_period_seconds {
+            None => GRACE_PERIOD,
+            Some(seconds) if seconds < 0 => 1,
+            Some(seconds) => seconds,
+        }
+    }
+
+    /// Whether `os.name` says something.
+    #[must_use]
+    pub const fn names_os(&self) -> bool {
+        self.os_name.is_some()
+    }
+
     /// Whether `os.name` says windows, on which the API server refuses the Linux fields.
     #[must_use]
     pub fn is_windows(&self) -> bool {
@@ -216,6 +255,9 @@ impl<'de> Members<'de> for PodSpec<'de> {
             "hostNetwork" => self.host_network = flag(map)?,
             "hostPID" => self.host_pid = flag(map)?,
             "hostIPC" => self.host_ipc = flag(map)?,
+            "hostUsers" => self.host_users = map.next_value()?,
+            "terminationGracePeriodSeconds" => self.termination_grace_period_seconds = map.next_value()?,
+            "restartPolicy" => self.restart_policy = map.next_value()?,
             "os" => self.os_name = json::optional_object::<PodOs<'de>, _>(map)?.and_then(|os| os.name),
             _ => return Ok(false),
         }

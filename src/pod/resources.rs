@@ -6,7 +6,10 @@ use serde::de::MapAccess;
 
 use super::Quantity;
 use super::quantity::BINARY_NANO_MAX;
-use crate::json::{self, Members};
+use crate::json::{self, Members, Skipped, Text};
+
+/// How the names of huge pages begin (`k8s.io/api/core/v1.ResourceHugePagesPrefix`).
+pub(crate) const HUGE_PAGES: &str = "hugepages-";
 
 /// The resources that podgate knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -72,6 +75,12 @@ impl<'a> ResourceRequirements<'a> {
         self.limits.as_ref().and_then(|limits| limits.get(name))
     }
 
+    /// Whether there is an amount of a resource: of cpu, memory, or huge pages of a size.
+    #[must_use]
+    pub fn names(&self, name: &str) -> bool {
+        [&self.limits, &self.requests].into_iter().flatten().any(|amounts| amounts.has(name))
+    }
+
     /// The request of a resource, where one is written.
     #[must_use]
     pub fn request(&self, name: ResourceName) -> Option<&Quantity<'a>> {
@@ -97,11 +106,17 @@ impl<'de> Members<'de> for ResourceRequirements<'de> {
 pub struct ResourceList<'a> {
     cpu: Option<Quantity<'a>>,
     memory: Option<Quantity<'a>>,
+    /// The names of those that are `hugepages-` and a size.
+    huge_pages: Vec<Text<'a>>,
 }
 
 impl<'a> ResourceList<'a> {
     fn into_owned(self) -> ResourceList<'static> {
-        ResourceList { cpu: self.cpu.map(Quantity::into_owned), memory: self.memory.map(Quantity::into_owned) }
+        ResourceList {
+            cpu: self.cpu.map(Quantity::into_owned),
+            memory: self.memory.map(Quantity::into_owned),
+            huge_pages: self.huge_pages.into_iter().map(Text::into_owned).collect(),
+        }
     }
 
     /// The amount of a resource, where one is written.
@@ -110,6 +125,14 @@ impl<'a> ResourceList<'a> {
         match name {
             ResourceName::Cpu => self.cpu.as_ref(),
             ResourceName::Memory => self.memory.as_ref(),
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        match name {
+            "cpu" => self.cpu.is_some(),
+            "memory" => self.memory.is_some(),
+            _ => self.huge_pages.iter().any(|known| &**known == name),
         }
     }
 }
@@ -121,6 +144,11 @@ impl<'de> Members<'de> for ResourceList<'de> {
         match key {
             "cpu" => self.cpu = map.next_value()?,
             "memory" => self.memory = map.next_value()?,
+            _ if key.starts_with(HUGE_PAGES) => {
+                if map.next_value::<Option<Skipped>>()?.is_some() {
+                    self.huge_pages.push(key.to_owned().into());
+                }
+            }
             _ => return Ok(false),
         }
         Ok(true)

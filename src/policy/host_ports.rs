@@ -2,7 +2,7 @@
 //!
 //! Denies a `hostPort` above 0 in the ports of any container list. In a pod with
 //! `hostNetwork: true` the API server makes each `containerPort` a `hostPort`, so that these are
-//! denied too. Off by default.
+//! denied too, before it did and after; the message names `hostNetwork` then. Off by default.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use super::{
     Action, ContainerExclude, Context, Field, Found, Message, PolicyName, Rule, RuleExclude, Subject, Validation,
     Violation, null_is_default,
 };
-use crate::pod::PodSpec;
+use crate::pod::{NodePort, PodSpec};
 
 /// The settings of `hostPorts`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
@@ -42,16 +42,24 @@ impl Validation for HostPorts {
 
     fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Context<'_>, violations: &mut Vec<Violation<'a>>) {
         for (list, index, container) in pod.all_containers() {
-            for (place, port) in container.ports.iter().enumerate().filter(|(_, port)| port.host_port != 0) {
+            for (place, port) in container.ports.iter().enumerate() {
+                let Some(NodePort { number, .. }) = port.on_node(pod.host_network) else { continue };
+                let (field, statement) = if pod.host_network && number == port.container_port {
+                    let statement = format!(
+                        "takes port {number} of the node, for its pod is in the node's network: remove hostNetwork"
+                    );
+                    (Field::OfPod("hostNetwork"), statement)
+                } else {
+                    let statement =
+                        format!("takes port {number} of the node: remove hostPort and reach the pod through a Service");
+                    (Field::HostPort(place), statement)
+                };
                 violations.push(Violation {
                     policy: Self::NAME,
                     subject: Subject::Container { list, index, name: &container.name },
-                    field: Field::HostPort(place),
-                    found: Found::Value(Cow::Owned(port.host_port.to_string())),
-                    statement: format!(
-                        "takes port {} of the node: remove hostPort and reach the pod through a Service",
-                        port.host_port
-                    ),
+                    field,
+                    found: Found::Value(Cow::Owned(number.to_string())),
+                    statement,
                 });
             }
         }
@@ -83,6 +91,20 @@ mod tests {
                 )]
             );
         }
+    }
+
+    #[test]
+    fn in_the_nodes_network_each_port_is_one_of_the_node() {
+        let ports = json!([{"containerPort": 80}, {"containerPort": 443, "hostPort": 443}]);
+        let spec = json!({"hostNetwork": true, "containers": [{"name": "a", "ports": ports}]});
+        let line = |port: u16| {
+            format!(
+                "hostPorts: container \"a\" (spec.hostNetwork) takes port {port} of the node, for its pod is in the node's \
+                 network: remove hostNetwork"
+            )
+        };
+        let settings = HostPorts { action: Action::Deny, ..HostPorts::default() };
+        assert_eq!(lines(&settings, spec), [line(80), line(443)]);
     }
 
     #[test]

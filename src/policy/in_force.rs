@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::active::ActiveMutations;
 use super::mutating::Mutating;
+use super::promises::Cause;
 use super::sidecars::Sidecar;
 use super::{
     Action, Candidate, ContainerExclude, Context, Cpu, Existing, Field, Judgement, Memory, Mutated, Policies, Prepared,
@@ -169,8 +170,12 @@ impl<'r> InForce<'r> {
         let existing = Existing::new(before.into_iter().map(|(violation, _)| violation));
         found
             .into_iter()
-            .map(|(violation, rule)| {
-                let action = if existing.has(&violation) { rule.action.min(Action::Warn) } else { rule.action };
+            .map(|(mut violation, rule)| {
+                let is_older = existing.has(&violation);
+                let action = if is_older { rule.action.min(Action::Warn) } else { rule.action };
+                if violation.policy == Promises::NAME {
+                    violation.statement += cause(is_older, old, violation.subject).clause();
+                }
                 Judgement { violation, action, rule }
             })
             .collect()
@@ -204,6 +209,17 @@ impl<'r> InForce<'r> {
         }
         let conflicts = prepared.conflicts().iter().map(|(violation, sidecar)| (violation.clone(), sidecar.rule()));
         conflicts.chain(check.found).collect()
+    }
+}
+
+/// How it came that the pod lacks what the mutations set.
+fn cause(is_older: bool, old: Option<&Prepared<'_>>, subject: Subject<'_>) -> Cause {
+    let is_ephemeral = matches!(subject, Subject::Container { list: ContainerList::EphemeralContainers, .. });
+    match old {
+        Some(_) if is_older => Cause::Older,
+        // An update only adds ephemeral containers, for which /mutate is asked, and never changes them.
+        Some(_) if !is_ephemeral => Cause::Update,
+        _ => Cause::Undone,
     }
 }
 

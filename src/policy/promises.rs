@@ -1,8 +1,8 @@
 //! `promises`: what `/mutate` sets is still there when the pod is stored.
 //!
 //! Warns, by default, of a pod that lacks a sidecar, and of a container or an image volume that
-//! lacks what the mutations would have set: another webhook undid it, or the mutating webhook was
-//! bypassed.
+//! lacks what the mutations would have set. What is said of the cause depends on the request: on an
+//! update they set it only in the ephemeral containers that it adds.
 
 use std::borrow::Cow;
 
@@ -33,6 +33,28 @@ impl Default for Promises {
     }
 }
 
+/// How it came that a promise is broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// The pod or the container came so, though the mutations were to set it.
+    Undone,
+    /// The pod was so before the update.
+    Older,
+    /// The update did it.
+    Update,
+}
+
+impl Cause {
+    /// What a message says of it, after what is lacking.
+    pub(super) const fn clause(self) -> &'static str {
+        match self {
+            Self::Undone => ": another webhook undid it, or the mutating webhook was bypassed",
+            Self::Older => ": it was so before, and podgate sets it only on what is new",
+            Self::Update => ": this update did it, and podgate sets it only on what is new",
+        }
+    }
+}
+
 impl Validation for Promises {
     const NAME: PolicyName = PolicyName("promises");
 
@@ -51,7 +73,7 @@ impl Validation for Promises {
                 policy: Self::NAME,
                 subject,
                 field: Field::Whole,
-                statement: format!("lacks {due}: another webhook undid it, or the mutating webhook was bypassed"),
+                statement: format!("lacks {due}"),
                 found: Found::Value(Cow::Owned(due)),
             });
         };
@@ -104,16 +126,12 @@ mod tests {
     fn tells_of_everything_that_mutate_would_set() {
         let spec = json!({"containers": [{"name": "a", "image": "a:1"}], "resources": {"requests": {"cpu": "2"}}});
         let found = lines(&Promises::default(), spec.clone());
-        let end = "another webhook undid it, or the mutating webhook was bypassed";
         assert_eq!(
             found,
             [
-                format!("promises: the pod (spec) lacks resources.limits.cpu: 2: {end}"),
-                format!(
-                    "promises: container \"a\" (spec.containers[0]) lacks \
-                     securityContext.allowPrivilegeEscalation: false, securityContext.runAsNonRoot: true, \
-                     resources.limits.memory: 1Gi: {end}"
-                ),
+                "promises: the pod (spec) lacks resources.limits.cpu: 2",
+                "promises: container \"a\" (spec.containers[0]) lacks securityContext.allowPrivilegeEscalation: false, \
+                 securityContext.runAsNonRoot: true, resources.limits.memory: 1Gi",
             ]
         );
         assert!(lines(&Promises::default(), patched(&Policies::default(), spec)).is_empty());

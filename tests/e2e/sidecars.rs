@@ -137,13 +137,13 @@ fn another_container_or_volume_of_that_name_is_refused_with_the_reason() {
         (
             json!({"name": "log-agent"}),
             json!({}),
-            "sidecars: container \"log-agent\" (spec.containers[0]) has the name of the sidecar log-agent, but is no init \
+            "sidecars: container \"log-agent\" (spec.containers[0]) has the name of the sidecar log-agent, but it is no init \
              container: give it another name, or remove it",
         ),
         (
             json!({}),
             json!({"initContainers": [{"name": "proxy", "image": "proxy:1"}]}),
-            "sidecars: init container \"proxy\" (spec.initContainers[0]) has the name of the sidecar proxy, but is no \
+            "sidecars: init container \"proxy\" (spec.initContainers[0]) has the name of the sidecar proxy, but it is no \
              container: give it another name, or remove it",
         ),
         (
@@ -157,4 +157,66 @@ fn another_container_or_volume_of_that_name_is_refused_with_the_reason() {
         assert!(refused.contains("breaks 1 policy\n"), "{refused}");
         assert!(refused.contains(line), "{refused}");
     }
+}
+
+/// Sidecars with fields that are right in some pods only.
+const PARTICULAR: &str = r#"
+mutations:
+  sidecars:
+    - container:
+        name: agent
+        image: agent:1
+        resources: { limits: { cpu: "1", memory: 64Mi, hugepages-2Mi: 64Mi } }
+        resizePolicy: [{ resourceName: cpu, restartPolicy: RestartContainer }]
+        lifecycle: { preStop: { sleep: { seconds: 15 } }, stopSignal: SIGUSR1 }
+    - { native: false, container: { name: proxy, image: "proxy:1", ports: [{ containerPort: 9000 }] } }
+validations:
+  hostNetwork: { action: off }
+  hostPID: { action: deny }
+"#;
+
+#[test]
+fn a_sidecar_fits_the_pod_that_it_comes_into() {
+    let cluster = configured(ControlPlane::start(), PARTICULAR);
+    until_refused(&cluster, &pod("probe", &json!({}), &json!({"hostPID": true})));
+    let level = json!({"resources": {"limits": {"cpu": "2", "memory": "1Gi"}}});
+    cluster.create(&pod("level", &json!({}), &level));
+    let agent = &stored(&cluster, "level")["spec"]["initContainers"][0];
+    assert_eq!(agent["resources"]["limits"], json!({"hugepages-2Mi": "64Mi"}));
+    assert_eq!(agent["resources"]["requests"], json!({"cpu": "0", "hugepages-2Mi": "64Mi"}));
+
+    for (name, spec) in [
+        ("never", json!({"restartPolicy": "Never"})),
+        ("short", json!({"terminationGracePeriodSeconds": 5})),
+        ("at-once", json!({"terminationGracePeriodSeconds": 0})),
+        ("linux", json!({"os": {"name": "linux"}})),
+        ("huge", json!({"resources": {"limits": {"cpu": "2", "memory": "1Gi", "hugepages-2Mi": "32Mi"}}})),
+        ("network", json!({"hostNetwork": true})),
+    ] {
+        cluster.create(&pod(name, &json!({}), &spec));
+    }
+    let of = |name: &str, member: &str| stored(&cluster, name)["spec"]["initContainers"][0][member].clone();
+    assert_eq!(of("never", "resizePolicy")[0]["restartPolicy"], "NotRequired");
+    assert_eq!(of("linux", "resizePolicy")[0]["restartPolicy"], "RestartContainer");
+    assert_eq!(of("short", "lifecycle")["preStop"]["sleep"]["seconds"], 5);
+    assert_eq!(of("at-once", "lifecycle"), Value::Null);
+    assert_eq!(stored(&cluster, "network")["spec"]["containers"][1]["ports"][0]["hostPort"], 9000);
+
+    let port = json!({"ports": [{"containerPort": 9000}]});
+    let refused = cluster.refusal(&pod("clash", &port, &json!({"hostNetwork": true})));
+    assert!(refused.contains("container \"app\" takes port 9000/TCP of the node, too"), "{refused}");
+
+    // The stored pod is taken as it is, and refused with more in the sidecar.
+    let mut spec = stored(&cluster, "level")["spec"].clone();
+    let manifest = |name: &str, spec: &Value| {
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}).to_string()
+    };
+    cluster.create(&manifest("copy", &spec));
+    spec["initContainers"][0]["command"] = json!(["sleep", "infinity"]);
+    let refused = cluster.refusal(&manifest("emptied", &spec));
+    assert!(refused.contains("its command should not be set"), "{refused}");
+
+    // A pod without containers is none, whatever comes into it.
+    let refused = cluster.refusal(&manifest("empty", &json!({"containers": []})));
+    assert!(refused.contains("spec.containers: Required value"), "{refused}");
 }

@@ -19,6 +19,10 @@ fn rest() -> impl Strategy<Value = &'static str> {
             r#"{"securityContext": {"runAsUser": 1000, "capabilities": {"drop": ["ALL"]}}}"#,
             r#"{"securityContext": {"privileged": false, "allowPrivilegeEscalation": true, "runAsNonRoot": false}}"#,
             r#"{"ports": [{"containerPort": 53, "protocol": "UDP"}, {"containerPort": 53}], "env": [{"name": "A", "value": ""}]}"#,
+            r#"{"resources": {"limits": {"cpu": "1", "memory": "1Gi", "hugepages-2Mi": "4Mi"}}}"#,
+            r#"{"resizePolicy": [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]}"#,
+            r#"{"lifecycle": {"preStop": {"sleep": {"seconds": 15}}, "stopSignal": "SIGUSR1"}}"#,
+            r#"{"ports": [{"containerPort": 80}]}"#,
             r#"{"livenessProbe": {"httpGet": {"port": 80}, "timeoutSeconds": 0}, "imagePullPolicy": ""}"#,
         ][..],
     )

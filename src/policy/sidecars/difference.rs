@@ -1,16 +1,15 @@
 //! Whether a container or volume has what the configuration says.
 //!
-//! Every field that is set there must have that value; other fields do not matter, for the API
-//! server adds its defaults and the mount of the service account's token, and other webhooks add
-//! theirs. As the API server normalises what it stores:
+//! Every field that is set there must have that value, and what is not set there may only be what
+//! `additions` names. As the API server normalises what it stores:
 //!
 //! - Quantities compare by amount, rounded up to a thousandth: `1000m` is `1`, and `1500u` is `2m`.
 //! - A zero (`false`, `0`, `""`) that is missing is the same, for most fields are not stored then;
 //!   not so in `securityContext`, where a field that is not set means something else. A zero of a
-//!   field that has a default may have become the default.
+//!   field that has a default may have become the default, and any `imagePullPolicy` `Always`.
 //! - Elements of `env`, `ports`, `volumeMounts`, `volumeDevices` and `resizePolicy` are found by
-//!   their key, among others and in any place; elements of one key must be as many and in that
-//!   order. All other lists must have as many elements, in that order.
+//!   their key, in any place and among those that may be added; elements of one key must be as many
+//!   and in that order. All other lists must have as many elements, in that order.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,89 +17,123 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use super::super::Quoted;
+use super::additions;
 use crate::pod::Quantity;
-
-/// Fields that the API server fills where they are zero (`k8s.io/kubernetes/pkg/apis/core/v1`,
-/// `SetDefaults_*`); `hostPort` in a pod of `hostNetwork: true`.
-const WITH_DEFAULT: [&str; 19] = [
-    "apiVersion",
-    "failureThreshold",
-    "fsType",
-    "hostPort",
-    "imagePullPolicy",
-    "iscsiInterface",
-    "keyring",
-    "path",
-    "periodSeconds",
-    "pool",
-    "protocol",
-    "pullPolicy",
-    "scheme",
-    "storageMode",
-    "successThreshold",
-    "terminationMessagePath",
-    "terminationMessagePolicy",
-    "timeoutSeconds",
-    "user",
-];
 
 /// Fields in which people keep what not everybody should read: messages do not show their values.
 const NOT_SHOWN: [&str; 3] = ["args", "command", "env"];
+
+/// Members of containers and volumes that every API server knows, with all that most people write in
+/// them: one that is missing was not dropped by it.
+const LONG_KNOWN: [&str; 14] = [
+    "args",
+    "command",
+    "configMap",
+    "emptyDir",
+    "env",
+    "envFrom",
+    "hostPath",
+    "image",
+    "ports",
+    "resources",
+    "secret",
+    "volumeDevices",
+    "volumeMounts",
+    "workingDir",
+];
 
 /// A field that has not the value that it should have.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Difference {
     /// Its path below the container or volume.
     path: String,
-    is_missing: bool,
+    kind: Kind,
     /// The values, where they are such as a message may show.
     expected: Option<String>,
     found: Option<String>,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// It is not there.
+    Missing,
+    /// It is there, where the configuration has none.
+    Added,
+    /// It has another value.
+    Other,
+}
+
+impl Difference {
+    /// Whether it may be that the API server does not know the field: it is not there, and Kubernetes
+    /// did not always have it.
+    pub(super) fn may_be_unknown(&self) -> bool {
+        self.kind == Kind::Missing && !LONG_KNOWN.contains(&self.path.split(['.', '[']).next().unwrap_or_default())
+    }
+}
+
 impl fmt::Display for Difference {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, is_missing, expected, found } = self;
-        match (expected, found) {
-            (Some(expected), Some(found)) => write!(formatter, "{path} is {found} and not {expected}"),
-            (Some(expected), None) if *is_missing => write!(formatter, "{path} is missing and not {expected}"),
-            _ if *is_missing => write!(formatter, "{path} is missing"),
-            _ => write!(formatter, "{path} is another"),
+        let Self { path, kind, expected, found } = self;
+        match (kind, expected, found) {
+            (Kind::Missing, Some(expected), _) => write!(formatter, "{path} is missing and not {expected}"),
+            (Kind::Missing, None, _) => write!(formatter, "{path} is missing"),
+            (Kind::Added, _, Some(found)) => write!(formatter, "{path} is {found} and should not be set"),
+            (Kind::Added, _, None) => write!(formatter, "{path} should not be set"),
+            (Kind::Other, Some(expected), Some(found)) => write!(formatter, "{path} is {found} and not {expected}"),
+            (Kind::Other, ..) => write!(formatter, "{path} is another"),
         }
     }
 }
 
 /// The first field of `expected` that `found` has not.
 pub(super) fn difference(expected: &Value, found: &Value) -> Option<Difference> {
-    let field = Field { key: "", parent: "", is_strict: false, is_shown: true };
+    let field = Field { key: "", parent: "", whole: expected, siblings: None, is_strict: false, is_shown: true };
     compare(field, expected, Some(found)).err()
 }
 
 /// Where a value stands, as far as it decides how it is compared.
 #[derive(Debug, Clone, Copy)]
-struct Field<'f> {
-    key: &'f str,
-    parent: &'f str,
+pub(super) struct Field<'f> {
+    pub(super) key: &'f str,
+    pub(super) parent: &'f str,
+    /// The container or volume that is expected.
+    pub(super) whole: &'f Value,
+    /// What is found beside it.
+    pub(super) siblings: Option<&'f Map<String, Value>>,
     /// Whether a zero is something else than nothing.
-    is_strict: bool,
+    pub(super) is_strict: bool,
     /// Whether a message may show its value.
     is_shown: bool,
 }
 
 impl<'f> Field<'f> {
-    fn member(self, key: &'f str) -> Self {
-        Self {
+    /// The member of an object that is found there.
+    pub(super) fn below<'m>(self, key: &'m str, siblings: &'m Map<String, Value>) -> Field<'m>
+    where
+        'f: 'm,
+    {
+        Field {
             key,
             parent: self.key,
-            is_strict: self.is_strict || self.key == "securityContext",
+            whole: self.whole,
+            siblings: Some(siblings),
+            is_strict: self.is_strict || self.key == "securityContext" || key == "storageClassName",
             is_shown: self.is_shown && !NOT_SHOWN.contains(&key),
         }
     }
 
+    fn shown(self, value: &Value) -> Option<String> {
+        if self.is_shown { shown(value) } else { None }
+    }
+
     fn differs(self, expected: &Value, found: Option<&Value>) -> Difference {
-        let shown = |value: &Value| if self.is_shown { shown(value) } else { None };
-        let is_missing = found.is_none();
-        Difference { path: String::new(), is_missing, expected: shown(expected), found: found.and_then(shown) }
+        let kind = if found.is_none() { Kind::Missing } else { Kind::Other };
+        let found = found.and_then(|found| self.shown(found));
+        Difference { path: String::new(), kind, expected: self.shown(expected), found }
+    }
+
+    pub(super) fn added(self, found: &Value) -> Difference {
+        Difference { path: String::new(), kind: Kind::Added, expected: None, found: self.shown(found) }
     }
 
     fn is_quantity(self) -> bool {
@@ -108,7 +141,7 @@ impl<'f> Field<'f> {
     }
 
     /// What tells the elements of a list apart.
-    fn element_key(self) -> Option<fn(&Value) -> String> {
+    pub(super) fn element_key(self) -> Option<fn(&Value) -> String> {
         match self.key {
             "env" => Some(|element| text(&element["name"])),
             "ports" => Some(|element| {
@@ -139,7 +172,12 @@ fn compare(field: Field<'_>, expected: &Value, found: Option<&Value>) -> Result<
             Ok(())
         }
         (expected, None) if is_zero(expected) && !field.is_strict => Ok(()),
-        (expected, Some(_)) if is_zero(expected) && WITH_DEFAULT.contains(&field.key) => Ok(()),
+        (expected, Some(found))
+            if is_zero(expected) && !field.is_pointer() && field.default_is(found) == Some(true) =>
+        {
+            Ok(())
+        }
+        (_, Some(found)) if matches!(field.key, "imagePullPolicy" | "pullPolicy") && found == "Always" => Ok(()),
         (expected, found) => Err(field.differs(expected, found)),
     }
 }
@@ -150,8 +188,9 @@ fn compare_members(
     found: &Map<String, Value>,
 ) -> Result<(), Difference> {
     expected.iter().try_for_each(|(key, value)| {
-        compare(field.member(key), value, found.get(key)).map_err(|difference| difference.below(key))
-    })
+        compare(field.below(key, found), value, found.get(key)).map_err(|difference| difference.below(key))
+    })?;
+    field.check_others(expected, found)
 }
 
 fn compare_in_order(field: Field<'_>, expected: &[Value], found: &[Value]) -> Result<(), Difference> {
@@ -173,9 +212,11 @@ fn compare_by_key(
     for element in expected {
         of_key.entry(key(element)).or_default().0.push(element);
     }
+    let mut others = Vec::new();
     for element in found {
-        if let Some((_, found)) = of_key.get_mut(&key(element)) {
-            found.push(element);
+        match of_key.get_mut(&key(element)) {
+            Some((_, found)) => found.push(element),
+            None => others.push(element),
         }
     }
     of_key.into_iter().try_for_each(|(key, (expected, found))| {
@@ -186,23 +227,24 @@ fn compare_by_key(
         expected.iter().enumerate().try_for_each(|(index, expected)| {
             compare(field, expected, found.get(index).copied()).map_err(|difference| difference.below(&place))
         })
-    })
+    })?;
+    others.into_iter().try_for_each(|element| additions::element(field, element))
 }
 
 impl Difference {
     /// A list that has other elements.
     const fn another() -> Self {
-        Self { path: String::new(), is_missing: false, expected: None, found: None }
+        Self { path: String::new(), kind: Kind::Other, expected: None, found: None }
     }
 
-    fn below(mut self, key: &str) -> Self {
+    pub(super) fn below(mut self, key: &str) -> Self {
         let point = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
         self.path = format!("{key}{point}{}", self.path);
         self
     }
 }
 
-fn is_zero(value: &Value) -> bool {
+pub(super) fn is_zero(value: &Value) -> bool {
     match value {
         Value::Bool(value) => !value,
         Value::Number(number) => number.as_f64() == Some(0.0),
@@ -212,13 +254,13 @@ fn is_zero(value: &Value) -> bool {
 }
 
 /// The amount of a quantity in thousandths, rounded up as the API server does (`SetDefaults_ResourceList`).
-fn amount(value: &Value) -> Option<i128> {
+pub(super) fn amount(value: &Value) -> Option<i128> {
     let nano = Quantity::parse(text(value)).ok()?.nano();
     Some(nano.saturating_add(999_999).div_euclid(1_000_000))
 }
 
 /// A string without quotes, anything else as JSON.
-fn text(value: &Value) -> String {
+pub(super) fn text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
@@ -248,12 +290,12 @@ mod tests {
     #[test]
     fn what_the_api_server_makes_of_it_is_the_same() {
         for (expected, found) in [
-            (json!({"a": 1}), json!({"a": 1, "b": 2})),
             (
                 json!({"resources": {"limits": {"cpu": "1000m", "memory": 1024}}}),
                 json!({"resources": {"limits": {"cpu": "1", "memory": "1Ki"}, "requests": {"cpu": "1"}}}),
             ),
             (json!({"resources": {"limits": {"cpu": 0.5}}}), json!({"resources": {"limits": {"cpu": "500m"}}})),
+            (json!({"imagePullPolicy": "IfNotPresent"}), json!({"imagePullPolicy": "Always"})),
             (json!({"emptyDir": {"sizeLimit": "1024Mi"}}), json!({"emptyDir": {"sizeLimit": "1Gi"}})),
             (json!({"tty": false, "workingDir": "", "x": 0}), json!({})),
             (json!({"tty": false}), json!({"tty": null})),
@@ -277,7 +319,7 @@ mod tests {
             (json!({"livenessProbe": {"timeoutSeconds": 0}}), json!({"livenessProbe": {"timeoutSeconds": 1}})),
             (
                 json!({"volumeMounts": [{"mountPath": "/a", "name": "a"}]}),
-                json!({"volumeMounts": [{"mountPath": "/b", "name": "b"}, {"mountPath": "/a", "name": "a", "readOnly": true}]}),
+                json!({"volumeMounts": [{"mountPath": "/b", "name": "b"}, {"mountPath": "/a", "name": "a", "readOnly": false}]}),
             ),
             (
                 json!({"ports": [{"containerPort": 53, "protocol": "UDP"}, {"containerPort": 53}]}),
@@ -296,7 +338,13 @@ mod tests {
     fn what_differs_is_named() {
         for (expected, found, line) in [
             (json!({"image": "a:1"}), json!({"image": "a:2"}), "image is \"a:2\" and not \"a:1\""),
+            (json!({"a": 1}), json!({"a": 1, "b": 2}), "b is 2 and should not be set"),
             (json!({"a": {"b": [1]}}), json!({"a": {}}), "a.b is missing"),
+            (
+                json!({"volumeMounts": [{"mountPath": "/a"}]}),
+                json!({"volumeMounts": [{"mountPath": "/a", "subPath": "b"}]}),
+                "volumeMounts[/a].subPath is \"b\" and should not be set",
+            ),
             (json!({"args": ["a", "b"]}), json!({"args": ["b", "a"]}), "args[0] is another"),
             (json!({"args": ["a"]}), json!({"args": ["a", "b"]}), "args is another"),
             (json!({"tty": false}), json!({"tty": true}), "tty is true and not false"),

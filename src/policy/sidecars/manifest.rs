@@ -15,6 +15,9 @@ use crate::pod::Quantity;
 /// something, such as `emptyDir: {}`.
 const MAPS: [&str; 7] = ["limits", "requests", "labels", "annotations", "matchLabels", "volumeAttributes", "options"];
 
+/// Fields of file modes.
+const MODES: [&str; 2] = ["defaultMode", "mode"];
+
 /// Reads JSON as a type of the API, in which every key must be known, and every quantity be one.
 ///
 /// # Errors
@@ -29,8 +32,25 @@ pub(super) fn read<T: DeserializeOwned>(manifest: &Value) -> Result<T, (Vec<Stri
         let mut path: Vec<String> = keys.collect();
         let Misfit { key, what } = error.into_inner();
         path.extend(key);
+        let what = octal(manifest, &path).unwrap_or(what);
         (path, what)
     })
+}
+
+/// What is said of a file mode such as `0644`, which kubectl, with YAML 1.1, takes for 420, and YAML 1.2
+/// for a decimal number.
+fn octal(manifest: &Value, path: &[String]) -> Option<String> {
+    let key = path.last().filter(|key| MODES.contains(&key.as_str()))?;
+    let pointer = format!("/{}", path.join("/"));
+    let written = match manifest.pointer(&pointer)? {
+        Value::Number(number) if number.is_f64() => number.to_string(),
+        Value::String(text) => text.clone(),
+        _ => return None,
+    };
+    let mode = u32::from_str_radix(written.strip_suffix(".0").unwrap_or(&written), 8).ok()?;
+    Some(format!(
+        "{key} is written as {mode} or 0o{mode:o} here: 0{mode:o} is decimal in YAML 1.2, and no text is a mode"
+    ))
 }
 
 /// Takes out what the API server takes for missing: `null`, an empty list, an empty map of strings.
@@ -182,6 +202,19 @@ mod tests {
             assert_eq!(found.join("/"), path);
             assert!(what.contains(said), "{what}");
         }
+    }
+
+    #[test]
+    fn a_mode_in_octal_is_told_in_full() {
+        for written in [json!(644.0), json!("0644"), json!("644")] {
+            let volume = json!({"name": "a", "secret": {"items": [{"key": "a", "path": "a", "mode": written}]}});
+            let (path, what) = read::<Volume>(&volume).expect_err("it is no integer");
+            assert_eq!(path.join("/"), "secret/items/0/mode");
+            assert!(what.starts_with("mode is written as 420 or 0o644 here: 0644 is decimal"), "{what}");
+        }
+        let volume = json!({"name": "a", "configMap": {"defaultMode": 0.5}});
+        let (_, what) = read::<Volume>(&volume).expect_err("it is no integer");
+        assert!(what.starts_with("invalid type: floating point"), "{what}");
     }
 
     #[test]

@@ -12,15 +12,20 @@
 //! container or volume of that name differs, or whose container is in another list, is denied. A
 //! volume that is the same is shared.
 //!
-//! A resource that is set for the pod as a whole (`spec.resources`) is not set on the container,
-//! which takes its share of it: beside the pod's own containers it could be more than the pod has.
+//! What the API server would refuse in a certain pod, such as an amount of a resource that is set for the
+//! pod as a whole, becomes what it takes there (see `adapted`); a sidecar that cannot is no part of the
+//! pod, which is denied (see `unfit`). A pod without containers gets none in `spec.containers`, for it
+//! would become one that the API server takes.
 
+mod adapted;
+mod additions;
 mod difference;
 mod invalid;
 mod manifest;
 mod never_allowed;
 mod prepared;
 mod selector;
+mod unfit;
 
 use std::borrow::Cow;
 
@@ -39,7 +44,7 @@ use super::namespace_quota::NamespacePattern;
 use super::patterns::Patterns;
 use super::{Action, PodExclude, PolicyName, Requester, Rule, RuleExclude, null_is_default};
 use crate::json::{Object, TextMap};
-use crate::pod::{Container, ContainerList, PodSpec, ResourceName, Volume};
+use crate::pod::{Container, ContainerList, PodSpec, Volume};
 
 /// The containers that every pod gets. What is wrong with one is told by
 /// [`Policies::contradiction`](super::Policies::contradiction), with its place.
@@ -161,8 +166,8 @@ pub(super) struct Sidecar {
     os: Os,
     list: ContainerList,
     position: Position,
-    /// By the resources that the pod sets for all: none, cpu, memory, both.
-    forms: [Form<Container<'static>>; 4],
+    /// The container as the configuration has it.
+    base: Form<Container<'static>>,
     volumes: Vec<Form<Volume<'static>>>,
     pub(super) exclude: PodExclude,
 }
@@ -183,12 +188,6 @@ impl Sidecar {
         if native {
             container["restartPolicy"] = "Always".into();
         }
-        let form = |without: &[ResourceName]| {
-            let container = without_resources(container.clone(), without);
-            Form::new(container, read_container).map_err(|error| at_container.unreadable(&error))
-        };
-        let (cpu, memory) = (ResourceName::Cpu, ResourceName::Memory);
-        let forms = [form(&[])?, form(&[cpu])?, form(&[memory])?, form(&[cpu, memory])?];
         let at_volumes = place.member("volumes");
         let volumes = volumes.into_iter().enumerate().map(|(index, mut volume)| {
             let at_volume = at_volumes.element(index);
@@ -200,44 +199,38 @@ impl Sidecar {
         });
         let (volumes, typed_volumes): (Vec<_>, Vec<_>) = volumes.collect::<Result<_, InvalidSidecar>>()?;
         invalid::check_mounts(&at_container, &typed, &typed_volumes)?;
+        let base = Form::new(container, read_container).map_err(|error| at_container.unreadable(&error))?;
         let position = position.unwrap_or(own_position);
         let namespaces = namespaces.into_iter().map(|NamespacePattern(name)| name).collect();
-        Ok(Self { namespaces, selector, os, list, position, forms, volumes, exclude })
+        Ok(Self { namespaces, selector, os, list, position, base, volumes, exclude })
     }
 
     /// Whether a pod is to have it.
     pub(super) fn is_due(&self, requester: &Requester<'_>, labels: &TextMap<'_>, pod: &PodSpec<'_>) -> bool {
-        (self.namespaces.is_empty() || self.namespaces.matches(requester.namespace))
+        (self.list != ContainerList::Containers || !pod.containers.is_empty())
+            && (self.namespaces.is_empty() || self.namespaces.matches(requester.namespace))
             && pod.is_windows() == (self.os == Os::Windows)
             && self.selector.matches(labels)
             && !self.exclude.requesters().cover(requester)
     }
 
     /// The container as a pod gets it.
-    fn form(&self, pod: &PodSpec<'_>) -> &Form<Container<'static>> {
-        let bit = |name| usize::from(pod.sets_for_all(name));
-        &self.forms[bit(ResourceName::Cpu) + 2 * bit(ResourceName::Memory)]
+    fn form(&self, pod: &PodSpec<'_>) -> Cow<'_, Form<Container<'static>>> {
+        match adapted::adapted(&self.base.json, pod) {
+            Cow::Borrowed(_) => Cow::Borrowed(&self.base),
+            // It is made of one that was read, by taking parts away: it is read, too.
+            Cow::Owned(json) => Form::new(json, read_container).map_or(Cow::Borrowed(&self.base), Cow::Owned),
+        }
     }
 
     pub(super) fn name(&self) -> &str {
-        &self.forms[0].view.name
+        &self.base.view.name
     }
 
     /// What is done about a pod that could not get it.
     pub(super) const fn rule(&self) -> Rule<'_> {
         Rule { action: Action::Deny, message: None, exclude: RuleExclude::Pod(&self.exclude) }
     }
-}
-
-/// The container without its own amounts of some resources.
-fn without_resources(mut container: Value, names: &[ResourceName]) -> Value {
-    for amounts in ["/resources/limits", "/resources/requests"] {
-        if let Some(amounts) = container.pointer_mut(amounts).and_then(Value::as_object_mut) {
-            amounts.retain(|name, _| !names.iter().any(|without| without.as_str() == name));
-        }
-    }
-    manifest::tidy(&mut container);
-    container
 }
 
 /// A part of a pod: what is put into it, and what policies read of it.

@@ -10,6 +10,7 @@ use serde_json::Value as Json;
 use super::super::active::ActiveMutations;
 use super::super::{Field, Found, Subject, Violation};
 use super::difference::{Difference, difference};
+use super::unfit::unfit;
 use super::{Form, Position, Sidecar, Sidecars};
 use crate::json::TextMap;
 use crate::patch::{Patch, Pointer, Value};
@@ -48,7 +49,7 @@ struct Names<'a> {
 /// What a pod got, and where.
 #[derive(Debug, Default)]
 struct Injected<'a> {
-    containers: Vec<(ContainerList, usize, &'a Form<Container<'static>>)>,
+    containers: Vec<(ContainerList, usize, Cow<'a, Form<Container<'static>>>)>,
     volumes: Vec<(usize, &'a Form<Volume<'static>>)>,
 }
 
@@ -71,9 +72,15 @@ enum Clash {
 impl fmt::Display for Clash {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::OtherList(list) => write!(formatter, "is no {list}"),
+            Self::OtherList(list) => write!(formatter, "it is no {list}"),
+            Self::Field(difference) if difference.may_be_unknown() => {
+                write!(
+                    formatter,
+                    "its {difference} (an API server drops what its version or feature gates do not know)"
+                )
+            }
             Self::Field(difference) => write!(formatter, "its {difference}"),
-            Self::Unread => formatter.write_str("cannot be compared"),
+            Self::Unread => formatter.write_str("it cannot be compared"),
         }
     }
 }
@@ -114,6 +121,10 @@ impl<'a> Prepared<'a> {
                 continue;
             }
             if !prepared.names.containers.contains_key(sidecar.name()) {
+                if let Some(violation) = unfit(sidecar, candidate.spec, &lacking) {
+                    prepared.conflicts.push((violation, sidecar));
+                    continue;
+                }
                 lacking.push(sidecar);
             }
             volumes.extend(sidecar.volumes.iter().filter(|volume| {
@@ -139,11 +150,12 @@ impl<'a> Prepared<'a> {
                     .map(move |sidecar| sidecar.form(written))
             };
             let containers = spec.list_mut(list);
-            let after = at(Position::Before).count() + containers.len();
-            containers.splice(0..0, at(Position::Before).map(|form| form.view.clone()));
-            containers.extend(at(Position::After).map(|form| form.view.clone()));
-            let before = at(Position::Before).enumerate();
-            let after = at(Position::After).enumerate().map(|(index, form)| (after + index, form));
+            let (before, after): (Vec<_>, Vec<_>) = (at(Position::Before).collect(), at(Position::After).collect());
+            let first_after = before.len() + containers.len();
+            containers.splice(0..0, before.iter().map(|form| form.view.clone()));
+            containers.extend(after.iter().map(|form| form.view.clone()));
+            let before = before.into_iter().enumerate();
+            let after = after.into_iter().enumerate().map(|(index, form)| (first_after + index, form));
             self.injected.containers.extend(before.chain(after).map(|(index, form)| (list, index, form)));
         }
         for volume in volumes {
@@ -228,9 +240,10 @@ impl<'a> Prepared<'a> {
     /// The names of the containers that are sidecars of the configuration's.
     pub(in super::super) fn own_containers(&self) -> HashSet<&'a str> {
         let written = self.written();
-        let had = self.due.iter().filter(|sidecar| matches!(self.container(sidecar, &written), Presence::Same));
-        let got = self.injected.containers.iter().map(|(_, _, form)| &*form.view.name);
-        had.map(|sidecar| sidecar.name()).chain(got).collect()
+        let got = |name: &str| self.injected.containers.iter().any(|(_, _, form)| *form.view.name == *name);
+        let is_own =
+            |sidecar: &&&Sidecar| got(sidecar.name()) || matches!(self.container(sidecar, &written), Presence::Same);
+        self.due.iter().filter(is_own).map(|sidecar| sidecar.name()).collect()
     }
 
     /// The names of the volumes that the pod got.

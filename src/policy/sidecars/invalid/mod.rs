@@ -65,8 +65,8 @@ fn host_port_twice(before: &[Sidecar], index: usize, sidecar: &Sidecar) -> Optio
             && (sidecar.is_wherever(other) || other.is_wherever(sidecar))
     };
     before.iter().filter(is_beside).find_map(|other| {
-        let taken: HashSet<_> = ports::of_host(&other.forms[0].json).map(|(_, port)| port).collect();
-        let (at, (.., port)) = ports::of_host(&sidecar.forms[0].json).find(|(_, port)| taken.contains(port))?;
+        let taken: HashSet<_> = ports::of_host(&other.base.json).map(|(_, port)| port).collect();
+        let (at, (.., port)) = ports::of_host(&sidecar.base.json).find(|(_, port)| taken.contains(port))?;
         let place = Place::new(index).member("container").member("ports").element(at).member("hostPort");
         Some(place.fault(SidecarFault::HostPortTwice { port, other: other.name().to_owned() }))
     })
