@@ -72,6 +72,13 @@ pub enum Advice {
         /// The namespace.
         namespace: String,
     },
+    /// A namespace for whose pods a sidecar is, and that is excluded from all policies.
+    NoSidecar {
+        /// The list that it is in, such as `mutations.sidecars[0].namespaces`.
+        list: String,
+        /// The namespace.
+        namespace: String,
+    },
 }
 
 impl fmt::Display for Advice {
@@ -102,6 +109,11 @@ impl fmt::Display for Advice {
                 formatter,
                 "namespaceQuota.namespaces: {namespace:?} gets no quota, for it is excluded from all policies, or the \
                  cluster's own or podgate's: remove it"
+            ),
+            Self::NoSidecar { list, namespace } => write!(
+                formatter,
+                "{list}: no pod in {namespace:?} gets the sidecar, for exclude.namespaces exempts it from all policies: \
+                 remove it from one of the two"
             ),
         }
     }
@@ -146,6 +158,14 @@ impl Policies {
         advice.extend(
             self.named_without_quota(today).map(|namespace| Advice::NoQuota { namespace: namespace.to_owned() }),
         );
+        for (index, sidecar) in self.mutations.sidecars.each().iter().enumerate() {
+            let excluded =
+                sidecar.named_namespaces().into_iter().filter(|name| self.exclude.namespaces.cover(name, today));
+            advice.extend(excluded.map(|namespace| Advice::NoSidecar {
+                list: format!("mutations.sidecars[{index}].namespaces"),
+                namespace: namespace.to_owned(),
+            }));
+        }
         advice
     }
 
@@ -240,6 +260,20 @@ mod tests {
                  cluster's own or podgate's: remove it"
             ))
         );
+    }
+
+    #[test]
+    fn tells_of_sidecars_for_namespaces_that_are_excluded() {
+        let sidecar = "mutations:\n  sidecars:\n    - container: { name: a, image: \"a:1\" }\n      ";
+        let said = |exclude: &str| advice(&format!("{sidecar}namespaces: [\"*\", team-a, team-b]\n{exclude}"));
+        assert_eq!(
+            said("exclude: { namespaces: [\"team-a*\"] }"),
+            [
+                "mutations.sidecars[0].namespaces: no pod in \"team-a\" gets the sidecar, for exclude.namespaces exempts it \
+              from all policies: remove it from one of the two"
+            ]
+        );
+        assert!(said("exclude: { namespaces: [other] }").is_empty());
     }
 
     #[test]

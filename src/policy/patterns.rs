@@ -17,6 +17,13 @@ impl Patterns {
         self.exact.is_empty() && self.globs.is_empty()
     }
 
+    /// The exact names, in the order of the alphabet.
+    pub(super) fn exact(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.exact.iter().map(String::as_str).collect();
+        names.sort_unstable();
+        names
+    }
+
     /// Whether a name matches one of them.
     pub(super) fn matches(&self, name: &str) -> bool {
         self.exact.contains(name) || self.globs.iter().any(|glob| glob_matches(glob, name))

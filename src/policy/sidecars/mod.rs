@@ -205,6 +205,11 @@ impl Sidecar {
         Ok(Self { namespaces, selector, os, list, position, base, volumes, exclude })
     }
 
+    /// The namespaces that it names without a `*`, in the order of the alphabet.
+    pub(super) fn named_namespaces(&self) -> Vec<&str> {
+        self.namespaces.exact()
+    }
+
     /// Whether a pod is to have it.
     pub(super) fn is_due(&self, requester: &Requester<'_>, labels: &TextMap<'_>, pod: &PodSpec<'_>) -> bool {
         (self.list != ContainerList::Containers || !pod.containers.is_empty())

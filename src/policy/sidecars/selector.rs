@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::super::null_is_default;
+use super::invalid::{is_label_value, is_qualified_name};
 use crate::json::TextMap;
 
 /// Labels that a pod must have. An empty one selects every pod.
@@ -14,7 +15,7 @@ pub(super) struct Selector {
     /// Labels, each with its value.
     #[serde(deserialize_with = "null_is_default")]
     #[schemars(with = "Option<BTreeMap<String, String>>")]
-    match_labels: BTreeMap<String, String>,
+    match_labels: BTreeMap<LabelKey, LabelValue>,
     /// What else is asked of labels.
     #[serde(deserialize_with = "null_is_default")]
     #[schemars(with = "Option<Vec<Expression>>")]
@@ -24,8 +25,49 @@ pub(super) struct Selector {
 impl Selector {
     /// Whether a pod of these labels is selected.
     pub(super) fn matches(&self, labels: &TextMap<'_>) -> bool {
-        self.match_labels.iter().all(|(key, value)| labels.get(key) == Some(value))
+        self.match_labels.iter().all(|(key, value)| labels.get(&key.0) == Some(&value.0))
             && self.match_expressions.iter().all(|requirement| requirement.matches(labels))
+    }
+}
+
+/// The key of a label.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
+struct LabelKey(String);
+
+/// The value of a label.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+struct LabelValue(String);
+
+/// A text that no label of a pod can have, so that the selector would never match, or always.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+enum InvalidLabel {
+    #[error(
+        "{0:?} is no label's key: write letters, digits, '-', '_' and '.', at most 63 and a letter or digit first and \
+         last, and before them, where there is one, a domain and a slash"
+    )]
+    Key(String),
+    #[error(
+        "{0:?} is no label's value: write letters, digits, '-', '_' and '.', at most 63 and a letter or digit first and \
+         last"
+    )]
+    Value(String),
+}
+
+impl TryFrom<String> for LabelKey {
+    type Error = InvalidLabel;
+
+    fn try_from(text: String) -> Result<Self, InvalidLabel> {
+        if is_qualified_name(&text) { Ok(Self(text)) } else { Err(InvalidLabel::Key(text)) }
+    }
+}
+
+impl TryFrom<String> for LabelValue {
+    type Error = InvalidLabel;
+
+    fn try_from(text: String) -> Result<Self, InvalidLabel> {
+        if is_label_value(&text) { Ok(Self(text)) } else { Err(InvalidLabel::Value(text)) }
     }
 }
 
@@ -33,15 +75,15 @@ impl Selector {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Expression")]
 struct Requirement {
-    key: String,
+    key: LabelKey,
     operator: Operator,
-    values: Vec<String>,
+    values: Vec<LabelValue>,
 }
 
 impl Requirement {
     fn matches(&self, labels: &TextMap<'_>) -> bool {
-        let value = labels.get(&self.key);
-        let is_among = value.is_some_and(|value| self.values.iter().any(|known| known == value));
+        let value = labels.get(&self.key.0);
+        let is_among = value.is_some_and(|value| self.values.iter().any(|known| known.0 == value));
         match self.operator {
             Operator::In => is_among,
             Operator::NotIn => !is_among,
@@ -64,13 +106,14 @@ enum Operator {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Expression {
     /// The key of the label.
-    key: String,
+    #[schemars(with = "String")]
+    key: LabelKey,
     /// How it is compared.
     operator: Operator,
     /// With what it is compared: with `In` and `NotIn` only.
     #[serde(default, deserialize_with = "null_is_default")]
     #[schemars(with = "Option<Vec<String>>")]
-    values: Vec<String>,
+    values: Vec<LabelValue>,
 }
 
 /// An operator with values that it does not take, or without those that it needs.
@@ -138,5 +181,22 @@ mod tests {
         for (operator, values) in [("In", &[][..]), ("NotIn", &[]), ("Exists", &["a"]), ("DoesNotExist", &["a"])] {
             assert!(serde_json::from_value::<Selector>(expression("a", operator, values)).is_err(), "{operator}");
         }
+    }
+
+    #[test]
+    fn labels_are_such_as_pods_can_have() {
+        let long = "a".repeat(64);
+        for key in ["", "a b", "-a", "a/", "/a", "a/b/c", "A.example.com/a", "café", &*long] {
+            let error = serde_json::from_value::<Selector>(json!({"matchLabels": {key: "a"}})).unwrap_err();
+            assert!(error.to_string().starts_with(&format!("{key:?} is no label's key")), "{error}");
+            assert!(serde_json::from_value::<Selector>(expression(key, "Exists", &[])).is_err(), "{key}");
+        }
+        for value in ["a b", "-a", "a/b", "a:", "café", &*long] {
+            let error = serde_json::from_value::<Selector>(json!({"matchLabels": {"a": value}})).unwrap_err();
+            assert!(error.to_string().starts_with(&format!("{value:?} is no label's value")), "{error}");
+            assert!(serde_json::from_value::<Selector>(expression("a", "In", &["b", value])).is_err(), "{value}");
+        }
+        let labels = || json!({"app.kubernetes.io/part-of": "", "A_b.c-9": "v1.2_3-B"});
+        assert!(matches(json!({"matchLabels": labels()}), labels()));
     }
 }

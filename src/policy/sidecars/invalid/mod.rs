@@ -25,6 +25,7 @@ pub(super) use self::container::check_container;
 pub(super) use self::mounts::check_mounts;
 use self::place::Checked;
 pub(super) use self::place::Place;
+pub(super) use self::syntax::{is_label_value, is_qualified_name};
 pub(super) use self::volumes::check_volume;
 use super::Sidecar;
 use crate::pod::ContainerList;

@@ -36,17 +36,20 @@ fn is_subdomain(text: &str) -> bool {
 }
 
 /// `IsQualifiedName`: a name that a domain may precede.
-pub(super) fn is_qualified_name(text: &str) -> bool {
+pub(in super::super) fn is_qualified_name(text: &str) -> bool {
     let (domain, name) = match text.split_once('/') {
         Some((domain, name)) => (Some(domain), name),
         None => (None, text),
     };
-    let is_outer = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
-    domain.is_none_or(is_subdomain)
-        && name.len() <= LABEL_MAX
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
-        && is_outer(name.bytes().next())
-        && is_outer(name.bytes().last())
+    domain.is_none_or(is_subdomain) && !name.is_empty() && is_label_value(name)
+}
+
+/// `IsValidLabelValue`.
+pub(in super::super) fn is_label_value(text: &str) -> bool {
+    text.len() <= LABEL_MAX
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+        && !text.starts_with(['-', '_', '.'])
+        && !text.ends_with(['-', '_', '.'])
 }
 
 /// `IsValidPortName`.
