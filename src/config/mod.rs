@@ -219,7 +219,7 @@ mod tests {
             ),
             ("mutations:\n  securityContext: { runAsNonRoot: \"no\" }\n", 2, "true or false"),
             ("validations:\n  imageTag:\n    requireDigest: \"true\"\n", 3, "true or false"),
-            ("validations:\n  privileged:\n    message: \"a\\e[0m\"\n", 3, "one line of text"),
+            ("validations:\n  privileged:\n    message: \"a\\e[0m\"\n", 3, "no control characters but line breaks"),
             ("workloads: maybe\n", 1, "deny, warn, off"),
             ("workloads: warn\nworkloads: off\n", 2, "workloads"),
             ("exclude:\n  namespaces: kube-system\n", 2, ""),

@@ -46,10 +46,8 @@ pub enum InvalidMessage {
     /// There is nothing in it.
     #[error("an empty message tells nobody what to do: write one, or leave it out for podgate's own")]
     Empty,
-    /// A control character, a line break among them: a denial has a line for each violation.
-    #[error(
-        "a message is one line of text, and {0:?} is none: remove it, or begin the message with >- to fold its lines"
-    )]
+    /// A control character other than a line break, which a warning has as a space.
+    #[error("a message has no control characters but line breaks: remove {0:?}")]
     Control(char),
     /// A name in braces that nothing is filled in for.
     #[error("nothing is filled in for {{{0}}}: there are {{container}}, {{path}} and {{found}}, and {{{{ is a brace")]
@@ -70,7 +68,7 @@ impl Message {
         }
         // The last line break is that of a block in YAML.
         let text = text.trim_end_matches(['\r', '\n']);
-        if let Some(control) = text.chars().find(|one| one.is_control()) {
+        if let Some(control) = text.chars().find(|one| one.is_control() && *one != '\n') {
             return Err(InvalidMessage::Control(control));
         }
         let mut parts = Vec::new();
@@ -155,9 +153,10 @@ mod tests {
             assert_eq!(filled(text), Err(InvalidMessage::Empty));
         }
         assert!(filled("{}").is_err());
-        for (text, control) in [("a\u{1b}[31m", '\u{1b}'), ("a\nb", '\n'), ("a\tb", '\t'), ("\u{9b}0m", '\u{9b}')] {
+        for (text, control) in [("a\u{1b}[31m", '\u{1b}'), ("a\tb", '\t'), ("\u{9b}0m", '\u{9b}')] {
             assert_eq!(filled(text), Err(InvalidMessage::Control(control)), "{text:?}");
         }
         assert_eq!(filled("a block\n").as_deref(), Ok("a block"));
+        assert_eq!(filled("two\nlines").as_deref(), Ok("two\nlines"));
     }
 }
