@@ -28,7 +28,12 @@ impl Policies {
         };
         let invalid = self.mutations.sidecars.invalid().cloned();
         let invalid = invalid.or_else(|| sidecars.iter().enumerate().find_map(alone));
-        invalid.or_else(|| sidecars.iter().enumerate().find_map(together))
+        // Those that are in the same pods are together with the same others: the first stands for all of them.
+        let stands_for_all = |(index, sidecar): &(usize, &Sidecar)| {
+            let mut earlier = sidecars.iter().take(*index);
+            !earlier.any(|earlier| earlier.is_wherever(sidecar) && sidecar.is_wherever(earlier))
+        };
+        invalid.or_else(|| sidecars.iter().enumerate().filter(stands_for_all).find_map(together))
     }
 
     /// What is denied in the least of pods for these sidecars, whoever creates it; the first of
