@@ -14,6 +14,7 @@ mod keys;
 mod list;
 mod reader;
 mod scanner;
+mod string_ends;
 mod text;
 mod text_map;
 

@@ -1,8 +1,8 @@
 //! The quick reader: JSON as kube-apiserver writes it, read strictly and in one pass.
 //!
 //! Nearly all that an answer costs is the reading of the body, and most of that the stepping over
-//! members that no policy looks at. This reader does it in half of what `serde_json` takes: strings
-//! are looked through eight bytes at a time, nothing is kept of what is skipped, and no error is
+//! members that no policy looks at. This reader does it in half of what `serde_json` takes: the ends
+//! of strings are found for 64 bytes at a time, nothing is kept of what is skipped, and no error is
 //! ever told. What it does not take it gives up on, and the caller reads the text with `serde_json`
 //! instead, which either takes it or tells what is wrong. So it must take nothing that `serde_json`
 //! refuses, and read it alike; it may give up on anything.
@@ -77,9 +77,9 @@ impl<'de> Deserializer<'de> for &mut Scanner<'de> {
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unusual> {
         let string = self.take_string()?;
         if string.has_escapes {
-            return visitor.visit_string(serde_json::from_str(self.whole(&string)?).map_err(|_| Unusual)?);
+            return visitor.visit_string(string.unescaped()?);
         }
-        visitor.visit_borrowed_str(self.inside(&string)?)
+        visitor.visit_borrowed_str(string.inside)
     }
 
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unusual> {

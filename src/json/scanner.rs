@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::string_ends::StringEnds;
+
 /// How deep values may nest, as in `serde_json`.
 pub(super) const DEPTH_MAX: u32 = 127;
 
@@ -21,12 +23,13 @@ impl std::error::Error for Unusual {}
 pub(super) struct Scanner<'de> {
     text: &'de str,
     position: usize,
+    string_ends: StringEnds<'de>,
     depth: u32,
 }
 
 impl<'de> Scanner<'de> {
     pub(super) const fn new(text: &'de str) -> Self {
-        Self { text, position: 0, depth: 0 }
+        Self { text, position: 0, string_ends: StringEnds::new(text.as_bytes()), depth: 0 }
     }
 
     /// How many brackets are open around what comes next.
@@ -34,21 +37,13 @@ impl<'de> Scanner<'de> {
         self.depth
     }
 
-    /// A string as it stands between its quotation marks.
-    pub(super) fn inside(&self, string: &Quoted) -> Result<&'de str, Unusual> {
-        self.text.get(string.start..string.end).ok_or(Unusual)
-    }
-
-    /// A string with its quotation marks.
-    pub(super) fn whole(&self, string: &Quoted) -> Result<&'de str, Unusual> {
-        self.text.get(string.start - 1..=string.end).ok_or(Unusual)
-    }
-
     /// The byte that comes next, and is no space; `None` at the end.
+    #[inline]
     pub(super) fn peek(&mut self) -> Option<u8> {
         loop {
             let byte = *self.text.as_bytes().get(self.position)?;
-            if !matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
+            // kube-apiserver writes none of them, so that the first comparison is the last.
+            if byte > b' ' || !matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
                 return Some(byte);
             }
             self.position += 1;
@@ -101,37 +96,34 @@ impl<'de> Scanner<'de> {
         }
     }
 
-    /// Steps over a string, and tells where in the text it stands.
-    pub(super) fn take_string(&mut self) -> Result<Quoted, Unusual> {
-        self.take(b'"')?;
-        let start = self.position;
-        let mut has_escapes = false;
-        loop {
-            let end = end_of_plain(self.text.as_bytes(), self.position).ok_or(Unusual)?;
-            match self.text.as_bytes().get(end) {
-                Some(b'"') => {
-                    self.position = end + 1;
-                    return Ok(Quoted { start, end, has_escapes });
-                }
-                Some(b'\\') => {
-                    has_escapes = true;
-                    self.position = end + 1;
-                    self.take_escaped()?;
-                }
-                _ => return Err(Unusual),
-            }
-        }
+    /// Steps over a string: what stands between its quotation marks, and whether there are escapes in it.
+    #[inline]
+    pub(super) fn take_string(&mut self) -> Result<Quoted<'de>, Unusual> {
+        let (start, end) = self.step_over_string()?;
+        let inside = self.text.get(start..end).ok_or(Unusual)?;
+        let has_escapes = self.string_ends.may_have_backslash(start) && has_escapes(inside)?;
+        Ok(Quoted { inside, has_escapes })
     }
 
-    /// Steps over what is behind a backslash.
-    fn take_escaped(&mut self) -> Result<(), Unusual> {
-        let rest = self.text.as_bytes().get(self.position..).unwrap_or_default();
-        self.position += match rest {
-            [b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', ..] => 1,
-            [b'u', a, b, c, d, ..] if [a, b, c, d].iter().all(|digit| digit.is_ascii_hexdigit()) => 5,
-            _ => return Err(Unusual),
-        };
-        Ok(())
+    /// The same where the string is not wanted.
+    #[inline]
+    fn skip_string(&mut self) -> Result<(), Unusual> {
+        let (start, end) = self.step_over_string()?;
+        if self.string_ends.may_have_backslash(start) { self.check_escapes(start, end) } else { Ok(()) }
+    }
+
+    fn check_escapes(&self, start: usize, end: usize) -> Result<(), Unusual> {
+        has_escapes(self.text.get(start..end).ok_or(Unusual)?).map(|_| ())
+    }
+
+    /// Steps over a string; tells where it begins and ends between its quotation marks.
+    #[inline]
+    fn step_over_string(&mut self) -> Result<(usize, usize), Unusual> {
+        self.take(b'"')?;
+        let start = self.position;
+        let end = self.string_ends.next()?;
+        self.position = end + 1;
+        Ok((start, end))
     }
 
     /// Steps over a number, as RFC 8259, section 6 has them; tells whether it is a whole one.
@@ -179,18 +171,24 @@ impl<'de> Scanner<'de> {
     /// Steps over a value of any type.
     pub(super) fn skip(&mut self) -> Result<(), Unusual> {
         let mut open = Brackets::default();
+        let mut is_key = false;
         loop {
             match self.peek().ok_or(Unusual)? {
                 b'"' => {
-                    self.take_string()?;
+                    self.skip_string()?;
+                    if std::mem::take(&mut is_key) {
+                        self.take(b':')?;
+                        continue;
+                    }
                 }
+                _ if is_key => return Err(Unusual),
                 b'{' => {
                     self.position += 1;
                     if self.peek() == Some(b'}') {
                         self.position += 1;
                     } else {
                         open.push(true, self.depth)?;
-                        self.skip_key()?;
+                        is_key = true;
                         continue;
                     }
                 }
@@ -214,30 +212,45 @@ impl<'de> Scanner<'de> {
                 let byte = self.peek();
                 self.position += 1;
                 match (byte, is_object) {
-                    (Some(b','), true) => {
-                        self.skip_key()?;
+                    (Some(b','), _) => {
+                        is_key = is_object;
                         break;
                     }
-                    (Some(b','), false) => break,
                     (Some(b'}'), true) | (Some(b']'), false) => open.pop(),
                     _ => return Err(Unusual),
                 }
             }
         }
     }
+}
 
-    fn skip_key(&mut self) -> Result<(), Unusual> {
-        self.take_string()?;
-        self.take(b':')
+/// A string.
+pub(super) struct Quoted<'de> {
+    /// What stands between its quotation marks.
+    pub(super) inside: &'de str,
+    /// Whether there is a backslash in it.
+    pub(super) has_escapes: bool,
+}
+
+impl Quoted<'_> {
+    /// What the string is, its escapes being undone.
+    pub(super) fn unescaped(&self) -> Result<String, Unusual> {
+        serde_json::from_str(&format!("\"{}\"", self.inside)).map_err(|_| Unusual)
     }
 }
 
-/// Where the bytes of a string begin and end, without its quotation marks.
-pub(super) struct Quoted {
-    start: usize,
-    end: usize,
-    /// Whether one of them is a backslash.
-    pub(super) has_escapes: bool,
+/// Whether there are escapes in a string. Every backslash must stand before what may be escaped (RFC 8259, section 7).
+fn has_escapes(inside: &str) -> Result<bool, Unusual> {
+    let mut rest = inside;
+    while let Some((_, behind)) = rest.split_once('\\') {
+        let length = match behind.as_bytes() {
+            [b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', ..] => 1,
+            [b'u', a, b, c, d, ..] if [a, b, c, d].iter().all(|digit| digit.is_ascii_hexdigit()) => 5,
+            _ => return Err(Unusual),
+        };
+        rest = behind.get(length..).ok_or(Unusual)?;
+    }
+    Ok(rest.len() < inside.len())
 }
 
 /// Which brackets are open in a value that is skipped: a bit for each, set for an object's.
@@ -267,34 +280,4 @@ impl Brackets {
     fn innermost(&self) -> Option<bool> {
         (self.count > 0).then_some(self.are_objects & 1 == 1)
     }
-}
-
-/// Where the next quotation mark, backslash or control character stands, from `position` on.
-fn end_of_plain(bytes: &[u8], position: usize) -> Option<usize> {
-    let rest = bytes.get(position..)?;
-    let (words, _) = rest.as_chunks::<8>();
-    let mut skipped = position;
-    for word in words {
-        let marks = marks(u64::from_le_bytes(*word));
-        if marks != 0 {
-            return Some(skipped + marks.trailing_zeros() as usize / 8);
-        }
-        skipped += 8;
-    }
-    let tail = bytes.get(skipped..)?;
-    Some(skipped + tail.iter().position(|byte| matches!(byte, b'"' | b'\\' | ..0x20))?)
-}
-
-/// The top bit of each byte of a word that is a quotation mark, a backslash or a control character.
-///
-/// The lowest that is set is right. Those above it need not be: what is taken from a byte that is
-/// too small for it is borrowed from the next.
-const fn marks(word: u64) -> u64 {
-    const EACH: u64 = u64::MAX / 255;
-    const TOP: u64 = EACH << 7;
-    let quotation_mark = (word ^ (EACH * b'"' as u64)).wrapping_sub(EACH);
-    let backslash = (word ^ (EACH * b'\\' as u64)).wrapping_sub(EACH);
-    let control = word.wrapping_sub(EACH * 0x20);
-    // What has its top bit set is a part of a longer character.
-    (quotation_mark | backslash | control) & !word & TOP
 }
