@@ -60,6 +60,9 @@ pub enum Problem {
     /// A key that is a list or a mapping.
     #[error("a key is a list or a mapping: write a name, and quote values that begin with {{ or [")]
     ComplexKey,
+    /// A key that is null.
+    #[error("a key is null, which Kubernetes takes for none: write a name, or quote it if it is meant as one")]
+    NullKey,
     /// `<<` with something else than mappings.
     #[error("<< merges mappings only: write an alias of one, or a list of such aliases")]
     MergeOfNoMapping,
@@ -67,7 +70,7 @@ pub enum Problem {
     #[error("this alias stands for a node that contains it")]
     AliasInItself,
     /// Aliases that repeat too much.
-    #[error("the aliases up to here repeat more than {0} bytes: write the document with fewer of them")]
+    #[error("the aliases up to here repeat more than {0} bytes of this file: write it with fewer of them")]
     TooManyAliases(usize),
     /// Too deep a nesting.
     #[error("this nests more than {0} levels deep")]
