@@ -277,7 +277,12 @@ fn the_configuration_and_the_namespace_decide() {
         ),
         ("workloads: warn", deployment, 1, "-:7:7: denied: Deployment default/web: hostNetwork: "),
         ("workloads: deny", deployment, 1, "-:7:7: denied: Deployment default/web: hostNetwork: "),
-        ("workloads: off", deployment, 0, "no violations in 1 object of 1 file"),
+        (
+            "workloads: off",
+            deployment,
+            0,
+            "no violations in 0 objects of 1 file; 1 workload not judged, for workloads: off",
+        ),
     ] {
         let path = folder.path().join("config.yaml");
         std::fs::write(&path, config).expect("the configuration can be written");

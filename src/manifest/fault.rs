@@ -119,6 +119,16 @@ pub enum Problem {
         /// The `apiVersion` that has it.
         meant: String,
     },
+    /// A kind that podgate judges, of a version that no API server in use has.
+    #[error("Kubernetes no longer serves a {kind} of {api_version:?}: write apiVersion: {meant}")]
+    Removed {
+        /// The kind.
+        kind: String,
+        /// `apiVersion` as written.
+        api_version: String,
+        /// The `apiVersion` that has it.
+        meant: String,
+    },
     /// `metadata.namespace` or a name of another type than text.
     #[error("{0} is no text: quote it")]
     NotText(&'static str),
