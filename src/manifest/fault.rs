@@ -130,8 +130,15 @@ pub enum Problem {
         meant: String,
     },
     /// `metadata.namespace` or a name of another type than text.
-    #[error("{0} is no text: quote it")]
-    NotText(&'static str),
+    #[error("{path} is {found}, and text belongs here{advice}")]
+    NotText {
+        /// The field.
+        path: &'static str,
+        /// What is there.
+        found: &'static str,
+        /// What makes it one, where that is simple.
+        advice: &'static str,
+    },
     /// A list without `items`.
     #[error("this {0} has no items: write its objects there")]
     NoItems(String),

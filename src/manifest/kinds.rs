@@ -99,7 +99,7 @@ mod tests {
             ("apps/v1", "Deployment"),
             ("apps/v1", "ControllerRevision"),
             ("extensions/v1beta1", "Ingress"),
-            ("batch/v1beta1", "JobTemplate"),
+            ("extensions/v1beta1", "NetworkPolicy"),
             ("example.com/v1", "pod"),
             ("example.com/v1", "Pod"),
             ("example.com/v1", "DenyList"),

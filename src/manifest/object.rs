@@ -90,7 +90,12 @@ fn object<'n>(node: &'n Node, api_version: &'n str, kind: &'n str) -> Result<Obj
         Some(entry) => match entry.value.text() {
             // To the API server, an empty text is none.
             Some(text) => Ok(Some(text).filter(|text| !text.is_empty())),
-            None => Err(Fault::new(entry.position, Problem::NotText(path))),
+            None => {
+                let found = &entry.value.value;
+                let is_collection = matches!(found, Value::List(_) | Value::Mapping(_));
+                let advice = if is_collection { "" } else { ": quote it" };
+                Err(Fault::new(entry.position, Problem::NotText { path, found: found.noun(), advice }))
+            }
         },
     };
     let name = match text("name", "metadata.name")? {
