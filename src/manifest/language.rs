@@ -55,9 +55,11 @@ fn looks_like_json(text: &str) -> bool {
     text.trim_start().strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with('"'))
 }
 
-/// The values of a text in JSON, each with the place where it begins, up to what is none, which comes with what
-/// is wrong in it.
-fn json_values(text: &str) -> (Vec<(&str, Position)>, Option<(Fault, &str)>) {
+/// What is no JSON, and what is wrong in it.
+type NoJson<'t> = (Fault, &'t str);
+
+/// The values of a text in JSON, each with the place where it begins, up to what is none.
+fn json_values(text: &str) -> (Vec<(&str, Position)>, Option<NoJson<'_>>) {
     let mut stream = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
     let mut values = Vec::new();
     let (mut position, mut begin) = (Position::START, 0);

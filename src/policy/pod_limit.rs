@@ -3,7 +3,7 @@
 //! App containers and native sidecars run together; an init container that finishes runs beside
 //! the sidecars before it. The largest of these sums counts, or the pod-level limit where one is
 //! set. A container without a limit is unlimited, and so is its pod. Ephemeral containers have
-//! no limits and are not counted; nor is `spec.overhead`, which the cluster's RuntimeClass sets, not the author.
+//! no limits and are not counted; nor is `spec.overhead`, which the cluster's `RuntimeClass` sets, not the author.
 //!
 //! A limit that podgate set cannot be told from one that its author wrote. The message says of one that could be
 //! podgate's that it is the default, or as the request.
@@ -38,6 +38,10 @@ pub struct PodLimit {
 
 #[derive(Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[schemars(extend("anyOf" = [
+    {"required": ["max"], "properties": {"max": {"not": {"type": "null"}}}},
+    {"properties": {"action": {"enum": ["off", null]}}},
+]))]
 struct Settings {
     /// What is done about it; by default `deny` where there is a maximum, else `off`.
     action: Option<Action>,
@@ -75,6 +79,11 @@ impl Default for PodLimit {
 }
 
 impl PodLimit {
+    /// The most that a pod may use, where the policy is on.
+    pub(super) const fn max(&self) -> Option<&PositiveQuantity> {
+        self.max.as_ref()
+    }
+
     pub(super) fn rule(&self) -> Rule<'_> {
         Rule { action: self.action, message: self.message.as_ref(), exclude: RuleExclude::Pod(&self.exclude) }
     }

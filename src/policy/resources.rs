@@ -24,6 +24,7 @@ use crate::pod::{Amount, Container, ContainerList, PodSpec, Quantity, ResourceNa
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Resources {
     /// The limits to fill in.
+    #[serde(deserialize_with = "null_is_default")]
     limits: Limits,
     /// The requests to fill in.
     #[serde(deserialize_with = "null_is_default")]
@@ -75,7 +76,17 @@ impl Resources {
         }
     }
 
-    fn default_limit(&self, name: ResourceName) -> Option<&Quantity<'static>> {
+    /// Every default, with its place below the mutation's key.
+    pub(super) fn each(&self) -> impl Iterator<Item = ([&'static str; 2], ResourceName, &PositiveQuantity)> {
+        ResourceName::ALL.into_iter().flat_map(|name| {
+            let (limit, request) = self.defaults(name);
+            [("limits", limit), ("requests", request)]
+                .into_iter()
+                .filter_map(move |(list, amount)| Some(([list, name.as_str()], name, amount?)))
+        })
+    }
+
+    pub(super) fn default_limit(&self, name: ResourceName) -> Option<&Quantity<'static>> {
         self.defaults(name).0.map(PositiveQuantity::as_quantity)
     }
 
