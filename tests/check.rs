@@ -300,7 +300,7 @@ fn one_field_may_break_a_policy_twice() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let config = folder.path().join("config.yaml");
     let text =
-        "validations: { imageTag: { requireDigest: true, allowedRegistries: [registry.example.com], message: no } }";
+        "validations: { imageTag: { requireDigest: true, allowedRegistries: [registry.example.com], message: nein } }";
     std::fs::write(&config, text).expect("the configuration can be written");
     let arguments = ["--config", config.to_str().expect("the path is UTF-8")];
     let (_, report) = check_text(&arguments, POD.replace("hostNetwork: true", "restartPolicy: Never").as_bytes());
