@@ -11,7 +11,7 @@ use time::Date;
 use crate::admission::{Finding, Unexaminable};
 use crate::creation::{self, Creation, CreationError, Kind};
 use crate::manifest::{self, Language, Node, Object, Position};
-use crate::policy::{Action, Policies, PolicyName};
+use crate::policy::{Action, Policies, PolicyName, Workloads};
 use crate::review::{Invalid, Malformed};
 
 /// What objects are judged by.
@@ -38,6 +38,8 @@ pub struct Report {
     pub unreadable: Vec<Unreadable>,
     /// How many objects are of kinds that podgate does not judge.
     pub others: usize,
+    /// How many workloads were not judged, because the configuration leaves them alone.
+    pub unjudged: usize,
     /// What would be stored of all that is an object, in the order of the files, where the checker
     /// keeps it.
     pub stored: Vec<Stored>,
@@ -146,7 +148,7 @@ impl Report {
     /// Whether there was nothing in all files, neither an object nor what should have been one.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.objects.is_empty() && self.others == 0 && self.unreadable.is_empty()
+        self.objects.is_empty() && self.others + self.unjudged == 0 && self.unreadable.is_empty()
     }
 
     /// Adds what is wrong with all files together, to be told of the first.
@@ -188,22 +190,36 @@ impl Report {
     fn add_object(&mut self, checker: &Checker<'_>, file: &Rc<str>, object: &Object<'_>) {
         let Some(kind) = Kind::of(object.api_version, object.kind) else {
             self.others += 1;
-            if checker.keeps_stored {
-                // Every node is JSON.
-                self.stored.extend(serde_json::to_value(object.node).map(|value| Stored::whole(value, object)));
-            }
-            return;
+            return self.keep(checker, object);
         };
+        if matches!(kind, Kind::Workload(_)) && checker.policies.workloads == Workloads::Off {
+            self.unjudged += 1;
+            return self.keep(checker, object);
+        }
         let namespace = object.namespace.unwrap_or(checker.namespace);
         let created = serde_json::to_vec(object.node)
             .map_err(CreationError::from)
             .and_then(|json| creation::create(checker.policies, kind, namespace, &json, checker.today));
         match created {
-            Ok(creation) => self.add_creation(checker, file, kind, object, creation),
+            Ok(creation) => match missing(object.node, kind) {
+                Some(path) => {
+                    let message = Invalid::Missing(path.to_owned()).to_string();
+                    self.cannot_read(file, object.node.position_of(path), message);
+                }
+                None => self.add_creation(checker, file, kind, object, creation),
+            },
             Err(error) => {
                 let (position, message) = place(object.node, &error);
                 self.cannot_read(file, position, message);
             }
+        }
+    }
+
+    /// Keeps an object that is not judged.
+    fn keep(&mut self, checker: &Checker<'_>, object: &Object<'_>) {
+        if checker.keeps_stored {
+            // Every node is JSON.
+            self.stored.extend(serde_json::to_value(object.node).map(|value| Stored::whole(value, object)));
         }
     }
 
@@ -246,6 +262,15 @@ fn violation(node: &Node, finding: Finding) -> Option<Violation> {
     let Finding { policy, field, line, .. } = finding;
     let position = node.position_of(&field);
     Some(Violation { severity, policy, field, position, message: line })
+}
+
+/// What a workload lacks on the way to its pods, without which there is nothing to judge.
+fn missing(node: &Node, kind: Kind) -> Option<&'static str> {
+    let Kind::Workload(kind) = kind else { return None };
+    let path = kind.pod_path();
+    let ends = path.match_indices('.').map(|(end, _)| end).chain([path.len()]);
+    let is_there = |path: &str| node.field(path).is_some_and(|found| !matches!(found.value, manifest::Value::Null));
+    ends.map(|end| &path[..end]).find(|path| !is_there(path))
 }
 
 /// Where an object is wrong, and how, in words that do not speak of a review.

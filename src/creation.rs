@@ -3,8 +3,9 @@
 //!
 //! Each is asked with a review, as the server is, so that the verdict is the server's.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
+use json_patch::{AddOperation, Patch, PatchOperation};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -91,8 +92,10 @@ pub fn create(
     };
     let first = ask(Webhook::Mutate, object)?;
     let mut mutated: Value = serde_json::from_slice(object)?;
+    let mut places = WrittenPlaces::default();
     if let Some(patch) = first.patch {
-        let patch: json_patch::Patch = serde_json::from_value(serde_json::to_value(patch)?)?;
+        let patch: Patch = serde_json::from_value(serde_json::to_value(patch)?)?;
+        places = WrittenPlaces::before(&patch, &mutated);
         json_patch::patch(&mut mutated, &patch)?;
     }
     let last = ask(Webhook::Validate, &serde_json::to_vec(&mutated)?)?;
@@ -101,27 +104,56 @@ pub fn create(
     let known: HashSet<(PolicyName, String)> =
         findings.iter().map(|finding| (finding.policy, finding.field.clone())).collect();
     let is_new = |finding: &Finding| !known.contains(&(finding.policy, finding.field.clone()));
-    let written: Value = serde_json::from_slice(object)?;
-    let last = last.findings.into_iter().map(|finding| place_as_written(finding, &written, &mutated));
+    let last = last.findings.into_iter().map(|finding| places.place(finding, &mutated));
     findings.extend(last.filter(is_new));
     Ok(Creation { findings, mutated })
 }
 
-/// A finding in a pod that got sidecars, at the place that the container or volume at fault has in the
-/// file; one that is not there is named by its name.
-fn place_as_written(finding: Finding, written: &Value, mutated: &Value) -> Finding {
-    let place = || {
-        let (list, rest) = finding.field.strip_prefix("spec.")?.split_once('[')?;
-        let (index, _) = rest.split_once(']')?;
-        let element = mutated["spec"][list].get(index.parse::<usize>().ok()?)?;
-        let known = written["spec"][list].as_array().map_or(&[][..], Vec::as_slice);
-        let place = known.iter().position(|known| known["name"] == element["name"]);
-        let place = place.map_or_else(|| element["name"].as_str().unwrap_or_default().to_owned(), |at| at.to_string());
-        (place != index).then(|| (format!("spec.{list}[{index}]"), format!("spec.{list}[{place}]")))
-    };
-    let Some((stored, written)) = place() else { return finding };
-    let replace = |text: &str| text.replacen(&stored, &written, 1);
-    Finding { field: replace(&finding.field), line: replace(&finding.line), ..finding }
+/// Where the containers and volumes of a pod that got sidecars stand in the file: for each place in a list of
+/// its spec the place there, `None` for what it got. Lists that got nothing are left out.
+#[derive(Debug, Default)]
+struct WrittenPlaces(HashMap<String, Vec<Option<usize>>>);
+
+impl WrittenPlaces {
+    /// The places of an object that a patch is about to change.
+    fn before(patch: &Patch, object: &Value) -> Self {
+        let mut lists = HashMap::<_, Vec<_>>::new();
+        for operation in &patch.0 {
+            let PatchOperation::Add(AddOperation { path, value }) = operation else { continue };
+            let tokens: Vec<_> = path.tokens().map(|token| token.decoded().into_owned()).collect();
+            let written = |list: &str| object["spec"][list].as_array().map_or(0, Vec::len);
+            match &tokens[..] {
+                [spec, list, place] if spec == "spec" => {
+                    let Ok(place) = place.parse::<usize>() else { continue };
+                    let places = lists.entry(list.clone()).or_insert_with(|| (0..written(list)).map(Some).collect());
+                    places.insert(place.min(places.len()), None);
+                }
+                [spec, list] if spec == "spec" => {
+                    let Some(added) = value.as_array() else { continue };
+                    lists.insert(list.clone(), vec![None; added.len()]);
+                }
+                _ => {}
+            }
+        }
+        Self(lists)
+    }
+
+    /// A finding in the pod as it would be stored, at the place in the file; one in a sidecar is named by the
+    /// sidecar's name.
+    fn place(&self, finding: Finding, stored: &Value) -> Finding {
+        let place = || {
+            let (list, rest) = finding.field.strip_prefix("spec.")?.split_once('[')?;
+            let index: usize = rest.split_once(']')?.0.parse().ok()?;
+            let place = match self.0.get(list)?.get(index)? {
+                Some(place) => place.to_string(),
+                None => stored["spec"][list][index]["name"].as_str().unwrap_or_default().to_owned(),
+            };
+            Some((format!("spec.{list}[{index}]"), format!("spec.{list}[{place}]")))
+        };
+        let Some((stored, written)) = place() else { return finding };
+        let replace = |text: &str| text.replacen(&stored, &written, 1);
+        Finding { field: replace(&finding.field), line: replace(&finding.line), ..finding }
+    }
 }
 
 /// An AdmissionReview of a CREATE.
@@ -191,5 +223,29 @@ mod tests {
         let fields: Vec<_> = creation.findings.iter().map(|finding| finding.field.as_str()).collect();
         assert_eq!(fields, ["spec.initContainers[agent].securityContext.privileged", "spec.initContainers[0].image"]);
         assert_eq!(creation.mutated["spec"]["initContainers"][1]["name"], "step");
+    }
+
+    /// The API server refuses such names, but not before podgate has told of what else is wrong.
+    #[test]
+    fn places_do_not_depend_on_names() {
+        let with_sidecars = "mutations:\n  sidecars:\n    - container: { name: agent, image: \"agent:1\" }\n      native: false\n      \
+                             position: before\n      volumes: [{ name: logs, emptyDir: {} }]\n";
+        let pod = r#"{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {
+            "containers": [{"image": "app:1"}, {"image": "app:1", "ports": [{"hostPort": 80}]}],
+            "volumes": [{"name": "v", "emptyDir": {}}, {"name": "v", "hostPath": {"path": "/a"}}, {},
+                        {"hostPath": {"path": "/b"}}]}}"#;
+        for sidecars in ["", with_sidecars] {
+            let configuration = format!("{sidecars}validations:\n  hostPorts: {{ action: deny }}\n");
+            let policies = crate::config::parse(&configuration).unwrap_or_else(|fault| panic!("{fault}"));
+            let creation = create(&policies, Kind::Pod, "team-a", pod.as_bytes(), Date::MIN);
+            let creation = creation.unwrap_or_else(|error| panic!("{error}"));
+            let fields: Vec<_> = creation.findings.iter().map(|finding| finding.field.as_str()).collect();
+            let expected = [
+                "spec.volumes[1].hostPath.path",
+                "spec.volumes[3].hostPath.path",
+                "spec.containers[1].ports[0].hostPort",
+            ];
+            assert_eq!(fields, expected, "{sidecars}");
+        }
     }
 }

@@ -236,7 +236,7 @@ fn directories_are_read_to_their_ends() {
     let places: Vec<_> = report.lines().filter_map(|line| line.split(": ").next()).collect();
     assert_eq!(
         places,
-        ["./a/b/one.yml:5:3", "./a/two.yaml:5:3", "2 violations in 2 objects of 3 files; 1 of other kinds skipped"]
+        ["a/b/one.yml:5:3", "a/two.yaml:5:3", "2 violations in 2 objects of 3 files; 1 of other kinds skipped"]
     );
     assert_eq!(code, Some(1));
 
@@ -277,7 +277,12 @@ fn the_configuration_and_the_namespace_decide() {
         ),
         ("workloads: warn", deployment, 1, "-:7:7: denied: Deployment default/web: hostNetwork: "),
         ("workloads: deny", deployment, 1, "-:7:7: denied: Deployment default/web: hostNetwork: "),
-        ("workloads: off", deployment, 0, "no violations in 1 object of 1 file"),
+        (
+            "workloads: off",
+            deployment,
+            0,
+            "no violations in 0 objects of 1 file; 1 workload not judged, for workloads: off",
+        ),
     ] {
         let path = folder.path().join("config.yaml");
         std::fs::write(&path, config).expect("the configuration can be written");
@@ -295,7 +300,7 @@ fn one_field_may_break_a_policy_twice() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let config = folder.path().join("config.yaml");
     let text =
-        "validations: { imageTag: { requireDigest: true, allowedRegistries: [registry.example.com], message: no } }";
+        "validations: { imageTag: { requireDigest: true, allowedRegistries: [registry.example.com], message: nein } }";
     std::fs::write(&config, text).expect("the configuration can be written");
     let arguments = ["--config", config.to_str().expect("the path is UTF-8")];
     let (_, report) = check_text(&arguments, POD.replace("hostNetwork: true", "restartPolicy: Never").as_bytes());
@@ -303,8 +308,28 @@ fn one_field_may_break_a_policy_twice() {
 }
 
 #[test]
+fn a_port_of_the_node_is_told_once() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let config = folder.path().join("config.yaml");
+    std::fs::write(&config, "validations: { hostNetwork: { action: off }, hostPorts: { action: deny } }")
+        .expect("the configuration can be written");
+    let ports = "ports: [{ containerPort: 53, protocol: UDP }, { containerPort: 53, protocol: TCP }], image:";
+    let arguments = ["--config", config.to_str().expect("the path is UTF-8")];
+    let (_, report) = check_text(&arguments, POD.replace("image:", ports).as_bytes());
+    assert_eq!(report.lines().last(), Some("1 violation in 1 object of 1 file"), "{report}");
+}
+
+#[test]
 fn usage_errors_are_told_apart_from_violations() {
-    for arguments in [&[][..], &["-o", "xml", "-"], &["--mutated", "-o", "json", "-"], &["--config", "/no/such", "-"]] {
+    for arguments in [
+        &[][..],
+        &["-o", "xml", "-"],
+        &["--mutated", "-o", "json", "-"],
+        &["--config", "/no/such", "-"],
+        &["--namespace", "A B", "-"],
+        &["--namespace", "-a", "-"],
+        &["--namespace", "", "-"],
+    ] {
         let output = run(command(&folder(), arguments), POD.as_bytes());
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(output.stdout.is_empty() && !output.stderr.is_empty(), "{arguments:?}");

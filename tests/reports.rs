@@ -169,6 +169,13 @@ fn github_gets_a_command_for_each_line() {
         "::error file=repeated-keys.yaml,line=7,col=3,title=unreadable::the key \"hostNetwork\" is here twice: keep one"
     );
     assert_eq!(lines.iter().filter(|line| line.starts_with("::error ")).count(), lines.len() - 1, "{report}");
+    let (_, report) = check_text(&["-o", "github"], POD.as_bytes());
+    assert!(report.starts_with("::error title=hostNetwork::-:5:3: Pod default/web: hostNetwork: "), "{report}");
+    // Annotations are matched with the paths of the repository.
+    for format in ["github", "sarif", "junit"] {
+        let (_, report) = check(&folder(), &["-o", format, "./several-policies.yaml"], b"");
+        assert!(report.contains("several-policies.yaml") && !report.contains("./several"), "{report}");
+    }
 }
 
 /// What SARIF 2.1.0 (OASIS) asks of the parts of it that podgate writes: what is required is there, and

@@ -94,6 +94,63 @@ fn what_the_schema_refuses_podgate_refuses() {
     }
 }
 
+/// What one of both takes, the other takes too.
+#[test]
+fn the_schema_and_podgate_agree() {
+    let schema = printed();
+    for (is_right, text) in [
+        (true, "validations: { imageTag: { forbidden: ~, allowedRegistries: ~, requireDigest: ~ } }"),
+        (true, "validations: { imageTag: { forbidden: [], allowedRegistries: [localhost, \"r:5000/a\", docker.io] } }"),
+        (false, "validations: { imageTag: { forbidden: [1.10] } }"),
+        (false, "validations: { imageTag: { forbidden: [~] } }"),
+        (false, "validations: { imageTag: { forbidden: [\"*\"] } }"),
+        (false, "validations: { imageTag: { forbidden: [\"\"] } }"),
+        (false, "validations: { imageTag: { allowedRegistries: [nginx] } }"),
+        (false, "validations: { imageTag: { allowedRegistries: [\"A B\"] } }"),
+        (false, "validations: { imageTag: { allowedRegistries: [~] } }"),
+        (true, "validations: { hostPath: { allow: ~ } }"),
+        (false, "validations: { hostPath: { allow: [~] } }"),
+        (false, "validations: { hostPath: { allow: [5] } }"),
+        (true, "validations: { privileged: { message: ~ } }"),
+        (false, "validations: { privileged: { message: 5 } }"),
+        (false, "validations: { privileged: { message: true } }"),
+        (false, "validations: { privileged: { action: ~ } }"),
+        (true, "validations: { containerCount: { max: ~ } }"),
+        (true, "validations: { containerCount: { max: 5.0 } }"),
+        (true, "validations: { containerCount: { max: 4294967295 } }"),
+        (false, "validations: { containerCount: { max: 4294967296 } }"),
+        (false, "validations: { containerCount: { max: \"5\" } }"),
+        (false, "validations: { containerCount: { max: 5.5 } }"),
+        (true, "validations: { cpu: { action: off } }"),
+        (true, "validations: { cpu: { max: ~ } }"),
+        (true, "validations: { cpu: { max: 2.5 }, memory: { max: 1e9, action: deny } }"),
+        (false, "validations: { cpu: { action: deny } }"),
+        (false, "validations: { cpu: { action: warn, max: ~ } }"),
+        (false, "validations: { cpu: { max: two } }"),
+        (true, "mutations: { resources: { limits: ~, requests: ~ } }"),
+        (true, "mutations: { resources: { limits: { cpu: ~, memory: \"1.5Gi\" } } }"),
+        (false, "mutations: { resources: { limits: { cpu: 1x } } }"),
+        (false, "mutations: { resources: { limits: { cpu: true } } }"),
+        (true, "mutations: { images: { mirrors: ~, pins: ~ } }"),
+        (false, "mutations: { images: { mirrors: { docker.io: ~ } } }"),
+        (false, "mutations: { images: { mirrors: { docker.io: 5 } } }"),
+        (false, "mutations: { images: { mirrors: { nginx: r.io } } }"),
+        (false, "mutations: { images: { pins: { nginx: ~ } } }"),
+        (false, "mutations: { images: { pins: { nginx: \"a b\" } } }"),
+        (true, "namespaceQuota: { pods: 5.0, namespaces: [a] }"),
+        (false, "namespaceQuota: { pods: ~, namespaces: [a] }"),
+        (false, "namespaceQuota: { pods: \"5\", namespaces: [a] }"),
+        (false, "namespaceQuota: { pods: 5, namespaces: ~ }"),
+        (false, "namespaceQuota: { pods: 5, namespaces: [~] }"),
+        (false, "exclude: { namespaces: [5] }"),
+        (true, "exclude: { namespaces: ~ }"),
+        (true, "workloads: ~"),
+    ] {
+        assert_eq!(schema.is_valid(&read(text)), is_right, "the schema: {text}");
+        assert_eq!(config::parse(text).is_ok(), is_right, "podgate: {text}: {:?}", config::parse(text));
+    }
+}
+
 #[test]
 fn the_schema_says_what_things_are() {
     let schema = config::schema();

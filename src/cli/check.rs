@@ -36,7 +36,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// The namespace of objects that name none
-    #[arg(long, short, value_name = "NAME", default_value = "default")]
+    #[arg(long, short, value_name = "NAME", default_value = "default", value_parser = namespace)]
     namespace: String,
     // The help shows this as it is.
     #[expect(clippy::doc_markdown, reason = "the help shows backticks as they are")]
@@ -81,6 +81,15 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
     if found.count(Severity::Denied) > 0 { Exit::Violations.into() } else { Exit::Clean.into() }
 }
 
+/// The name of a namespace, an RFC 1123 label.
+fn namespace(text: &str) -> Result<String, String> {
+    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if (1..=63).contains(&text.len()) && text.bytes().all(is_inner) && !text.starts_with('-') && !text.ends_with('-') {
+        return Ok(text.to_owned());
+    }
+    Err("a namespace is at most 63 lower-case letters, digits and -, with no - at its ends".to_owned())
+}
+
 /// Judges what a path stands for, but for files that are `known`, by whatever path.
 fn check(report: &mut Report, checker: &Checker<'_>, path: &Path, known: &mut HashSet<PathBuf>) {
     let paths = match files::below(path) {
@@ -92,7 +101,7 @@ fn check(report: &mut Report, checker: &Checker<'_>, path: &Path, known: &mut Ha
         if !known.insert(plain.to_owned()) {
             continue;
         }
-        let name = path.display().to_string();
+        let name = plain.display().to_string();
         match files::read(&path) {
             Ok(bytes) => report.add_file(checker, &name, &bytes),
             Err(error) => report.add_unreadable(&name, error.to_string()),

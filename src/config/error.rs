@@ -81,6 +81,9 @@ impl fmt::Display for Fault {
     }
 }
 
+/// How the library begins when a value has another type than is due.
+const OTHER_TYPE: &str = "invalid type: ";
+
 fn what(error: &Error) -> String {
     match error {
         Error::SerdeUnknownField { field, expected, .. } => {
@@ -90,9 +93,24 @@ fn what(error: &Error) -> String {
             format!("{variant:?} is none of the values here: {}", suggestion(variant, expected, "values"))
         }
         Error::DuplicateMappingKey { key: Some(key), .. } => format!("the key {key:?} is here twice: keep one"),
-        Error::Message { msg, .. } => msg.clone(),
-        other => in_words(without_place(&other.to_string())),
+        Error::Message { msg, .. } if !msg.starts_with(OTHER_TYPE) => msg.clone(),
+        other => {
+            let message = without_place(&other.to_string());
+            other_type(&message).unwrap_or_else(|| in_words(message))
+        }
     }
+}
+
+/// What the library says of a value of another type than is due, in terms of the file.
+fn other_type(message: &str) -> Option<String> {
+    let (found, due) = message.strip_prefix(OTHER_TYPE)?.rsplit_once(", expected ")?;
+    let found = match found {
+        "unit value" => "null",
+        "sequence" => "a list",
+        "map" => "keys and values",
+        _ => found.split_once(' ').map_or(found, |(_, value)| value).trim_matches('`'),
+    };
+    Some(format!("here belongs {due}, and this is {found}"))
 }
 
 /// What the library says in terms of its own, in terms of the file.
@@ -104,6 +122,9 @@ pub(super) fn in_words(message: String) -> String {
         "expected mapping start" => "here belong keys and values, such as action: deny",
         "expected sequence start" => "here belongs a list, such as [a, b]",
         "expected string scalar" => "here belongs a text",
+        _ if message.starts_with("cannot deserialize null into string") => {
+            "here belongs a text, and there is none: write one, or remove this"
+        }
         _ if message.starts_with("invalid u64") || message.starts_with("invalid usize") => {
             "here belongs a whole number, such as 5"
         }

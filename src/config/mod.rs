@@ -315,6 +315,73 @@ mod tests {
     }
 
     #[test]
+    fn what_no_type_of_the_settings_takes_is_told_in_words_at_its_place() {
+        for (text, said) in [
+            (
+                "mutations: { resources: { limits: { memory: 512m } } }",
+                "column 45: \"512m\" is no whole number of bytes: is 512Mi meant?",
+            ),
+            (
+                "mutations: { resources: { requests: { memory: \"1.5\" } } }",
+                "column 47: \"1.5\" is no whole number of bytes\n",
+            ),
+            (
+                "validations: { memory: { max: 512m } }",
+                "column 31: \"512m\" is no whole number of bytes: is 512Mi meant?",
+            ),
+            ("validations: { cpu: { max: 0.5m } }", "column 28: \"0.5m\" is finer than 1m, the least of cpu"),
+            ("validations: { cpu: { max: true } }", "column 28: here belongs a quantity such as"),
+            ("validations: { cpu: { max: [1] } }", "column 28: here belongs a quantity such as"),
+            (
+                "validations: { imageTag: { forbidden: [\"*\"] } }",
+                "column 40: \"*\" is no tag, so that no image has it: ",
+            ),
+            (
+                "validations: { imageTag: { forbidden: [\"\"] } }",
+                "column 40: \"\" is no tag, so that no image has it: ",
+            ),
+            (
+                "validations: { imageTag: { forbidden: [\"la:test\"] } }",
+                "column 40: \"la:test\" is no tag, so that no ",
+            ),
+            ("validations: { imageTag: { forbidden: [1.10] } }", "column 40: here belongs a text, and this is none "),
+            ("validations: { imageTag: { allowedRegistries: [~] } }", "column 48: here belongs a text, and there is "),
+            (
+                "mutations: { images: { mirrors: { docker.io: ~ } } }",
+                "column 46: here belongs a text, and there is none",
+            ),
+            ("mutations: { images: { mirrors: { ~: a.b } } }", "column 35: here belongs a text, and there is none"),
+            (
+                "validations: { hostPath: { allow: [~] } }",
+                "column 36: here belongs a text, and there is none: write one",
+            ),
+            (
+                "validations: { privileged: { message: 5 } }",
+                "column 39: here belongs a text, and this is none without ",
+            ),
+            (
+                "validations: { containerCount: { max: true } }",
+                "column 39: here belongs a whole number of containers, ",
+            ),
+            ("validations: { containerCount: { max: \"5\" } }", "column 39: here belongs a whole number of containers"),
+            ("validations: { containerCount: { max: -1 } }", "column 39: here belongs a whole number of containers, "),
+            (
+                "namespaceQuota: { pods: ~, namespaces: [a] }",
+                "column 25: here belongs a whole number of pods, such as ",
+            ),
+            (
+                "namespaceQuota: { pods: 5, namespaces: [~] }",
+                "column 41: here belongs a text, and there is none: write ",
+            ),
+        ] {
+            let fault = fault(text);
+            assert!(fault.starts_with(&format!("line 1, {said}")), "{text}: {fault}");
+        }
+        let taken = "mutations: { resources: { limits: { cpu: 1m, memory: 1500k } } }";
+        parse(taken).unwrap_or_else(|fault| panic!("{fault}"));
+    }
+
+    #[test]
     fn what_only_looks_like_a_contradiction_is_taken() {
         for text in [
             "mutations:\n  images:\n    mirrors: { docker.io: r.io/hub, r.io/hub2: s.io, quay.io: r.io/hub }\n",

@@ -23,9 +23,14 @@ struct NullableKeys;
 impl Transform for NullableKeys {
     fn transform(&mut self, schema: &mut Schema) {
         transform_subschemas(self, schema);
+        let required: Vec<String> =
+            serde_json::from_value(schema.get("required").cloned().unwrap_or_default()).unwrap_or_default();
         let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
-        for property in properties.values_mut().filter_map(Value::as_object_mut) {
-            if property.get("type").is_some_and(Value::is_array) {
+        for (key, property) in properties {
+            let Value::Object(property) = property else { continue };
+            // What is needed, and an action, has to be said.
+            let is_action = property.get("$ref").is_some_and(|reference| reference == "#/$defs/Action");
+            if required.contains(key) || is_action || property.get("type").is_some_and(Value::is_array) {
                 continue;
             }
             let said_of_it = ["description", "default"].map(|key| property.remove_entry(key));

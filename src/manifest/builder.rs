@@ -7,11 +7,14 @@ use granit_parser::{ErrorKind, Event, Marker, Parser, ScalarStyle, ScanError, St
 
 use super::{Entry, Fault, Node, Position, Problem, Value, scalar};
 
-/// The most that aliases may add to a document, in bytes: far more than any that is meant.
+/// The most that aliases may add to a file, in bytes: far more than any that is meant.
 const ALIASED_MAX: usize = 16 << 20;
 
 /// How deep a document may nest: the review around it may nest 128 levels.
 const DEPTH_MAX: usize = 100;
+
+/// What the tags of YAML's own types begin with (<https://yaml.org/type/>).
+const YAML_TAG: &str = "tag:yaml.org,2002:";
 
 /// The documents of a text in YAML, one after the other; empty ones are left out. A fault ends its document
 /// only.
@@ -22,6 +25,8 @@ pub(super) struct Documents<'t> {
     /// Where the document begins that is being read.
     first_line: usize,
     template_lines: Vec<usize>,
+    /// What aliases have added up to here, in bytes.
+    aliased: usize,
     is_over: bool,
 }
 
@@ -35,6 +40,7 @@ impl<'t> Documents<'t> {
             origin,
             first_line: origin.line,
             template_lines: template_lines(text, origin.line),
+            aliased: 0,
             is_over: false,
         }
     }
@@ -46,7 +52,7 @@ impl<'t> Documents<'t> {
 
     /// Reads up to the end of the next document; `None` at the end of the text.
     fn read(&mut self) -> Result<Option<Rc<Node>>, Fault> {
-        let mut builder = Builder::default();
+        let mut builder = Builder { aliased: self.aliased, ..Builder::default() };
         while let Some(next) = self.parser.next() {
             let (event, span) = next.map_err(|error| self.fault(&error))?;
             let place = self.place(&span.start);
@@ -56,6 +62,7 @@ impl<'t> Documents<'t> {
                 Event::StreamEnd => return Ok(None),
                 event => builder.event(event, place)?,
             }
+            self.aliased = builder.aliased;
         }
         Ok(None)
     }
@@ -102,6 +109,7 @@ struct Builder {
     root: Option<Rc<Node>>,
     /// What each anchor stands for; `None` as long as it is open.
     anchors: HashMap<usize, Option<Rc<Node>>>,
+    /// What aliases have added to the file up to here, in bytes.
     aliased: usize,
 }
 
@@ -119,10 +127,12 @@ enum Content {
 
 #[derive(Default)]
 struct Mapping {
+    /// Its own and merged ones, in the order of the file; of those with the same key the last counts.
     entries: Vec<Entry>,
+    /// Those of its own entries.
     keys: HashSet<String>,
     key: Option<Key>,
-    merged: Option<Rc<Node>>,
+    merges: bool,
 }
 
 /// A key that waits for its value.
@@ -161,7 +171,7 @@ impl Builder {
         let Some(Open { position, anchor, content }) = self.open.pop() else { return Ok(()) };
         let node = match content {
             Content::List(list) => Node::list(position, list),
-            Content::Mapping(mapping) => Node::mapping(position, Self::merge(mapping)?),
+            Content::Mapping(mapping) => Node::mapping(position, mapping.into_entries()),
         };
         self.add(Rc::new(node), anchor)
     }
@@ -175,12 +185,12 @@ impl Builder {
         place: Position,
     ) -> Result<(), Fault> {
         let is_plain = style == ScalarStyle::Plain && tag.is_none();
-        if is_plain && text == "<<" && self.waits_for_key() {
-            return self.key(Key::Merge, "<<", place);
+        if text == "<<" && (is_plain || tag.is_some_and(is_merge)) && self.waits_for_key() {
+            return self.key(Key::Merge, text, place);
         }
-        let value = match tag.map(Tag::core_suffix) {
+        let value = match tag.map(|tag| tag.suffix_in_namespace(YAML_TAG)) {
             None if is_plain => scalar::plain(text),
-            Some(Some(tag)) => scalar::tagged(tag, text),
+            Some(Some(tag)) => scalar::tagged(&tag, text),
             _ => Ok(Value::Text(text.to_owned())),
         };
         let value = value.map_err(|problem| Fault::new(place, problem))?;
@@ -213,7 +223,7 @@ impl Builder {
     /// Puts a node where it is due: a key, a value, an element or the root.
     fn place(&mut self, node: Rc<Node>, place: Position) -> Result<(), Fault> {
         if self.waits_for_key() {
-            let name = key_name(&node).ok_or(Fault::new(place, Problem::ComplexKey))?;
+            let name = key_name(&node).map_err(|problem| Fault::new(place, problem))?;
             return self.key(Key::Name(name.clone(), place), &name, place);
         }
         match self.open.last_mut().map(|open| &mut open.content) {
@@ -221,7 +231,7 @@ impl Builder {
             Some(Content::List(list)) => list.push(node),
             Some(Content::Mapping(mapping)) => match mapping.key.take() {
                 Some(Key::Name(key, position)) => mapping.entries.push(Entry { key, position, value: node }),
-                _ => mapping.merged = Some(node),
+                _ => mapping.merge(&node, place)?,
             },
         }
         Ok(())
@@ -241,40 +251,60 @@ impl Builder {
         matches!(self.open.last(), Some(Open { content: Content::Mapping(mapping), .. }) if mapping.key.is_none())
     }
 
-    /// The entries of a mapping with those that it merges: its own before theirs, and of several
-    /// mappings the earlier before the later (<https://yaml.org/type/merge.html>).
-    fn merge(mapping: Mapping) -> Result<Vec<Entry>, Fault> {
-        let Mapping { mut entries, mut keys, merged, .. } = mapping;
-        let Some(merged) = merged else { return Ok(entries) };
-        let fault = || Fault::new(merged.position, Problem::MergeOfNoMapping);
-        let sources = match &merged.value {
-            Value::Mapping(_) => vec![&merged],
-            Value::List(list) => list.iter().collect(),
-            _ => return Err(fault()),
-        };
-        for source in sources {
-            let Value::Mapping(others) = &source.value else { return Err(fault()) };
-            for entry in others {
-                if keys.insert(entry.key.clone()) {
-                    entries.push(entry.clone());
-                }
-            }
-        }
-        Ok(entries)
-    }
-
     fn finish(self, end: Position) -> Rc<Node> {
         self.root.unwrap_or_else(|| Rc::new(Node::scalar(end, Value::Null)))
     }
 }
 
+impl Mapping {
+    /// Takes the entries of a mapping, or of several in a list, of which the earlier count before the
+    /// later.
+    ///
+    /// As kubectl does, and other than <https://yaml.org/type/merge.html> has it, they also count before
+    /// what stands above the merge.
+    fn merge(&mut self, merged: &Node, place: Position) -> Result<(), Fault> {
+        let fault = || Fault::new(place, Problem::MergeOfNoMapping);
+        match &merged.value {
+            Value::Mapping(entries) => self.entries.extend_from_slice(entries),
+            // An alias of a list is no list of aliases.
+            Value::List(list) if merged.position == place => {
+                for source in list.iter().rev() {
+                    let Value::Mapping(entries) = &source.value else { return Err(fault()) };
+                    self.entries.extend_from_slice(entries);
+                }
+            }
+            _ => return Err(fault()),
+        }
+        self.merges = true;
+        Ok(())
+    }
+
+    /// The last entry of each key.
+    fn into_entries(self) -> Vec<Entry> {
+        let mut entries = self.entries;
+        if self.merges {
+            let mut keys = HashSet::new();
+            entries.reverse();
+            entries.retain(|entry| keys.insert(entry.key.clone()));
+            entries.reverse();
+        }
+        entries
+    }
+}
+
+/// Whether a key `<<` with that tag merges: to kubectl it does with its own tag, which tools write, and with
+/// the tag that names none.
+fn is_merge(tag: &Tag) -> bool {
+    tag.suffix_in_namespace(YAML_TAG).as_deref() == Some("merge") || (tag.handle().is_empty() && tag.suffix() == "!")
+}
+
 /// A key as JSON has it, a text always.
-fn key_name(node: &Node) -> Option<String> {
-    Some(match &node.value {
+fn key_name(node: &Node) -> Result<String, Problem> {
+    Ok(match &node.value {
         Value::Text(text) => text.clone(),
         Value::Bool(value) => value.to_string(),
         Value::Number(number) => number.to_string(),
-        Value::Null => "null".to_owned(),
-        Value::List(_) | Value::Mapping(_) => return None,
+        Value::Null => return Err(Problem::NullKey),
+        Value::List(_) | Value::Mapping(_) => return Err(Problem::ComplexKey),
     })
 }

@@ -60,6 +60,9 @@ pub enum Problem {
     /// A key that is a list or a mapping.
     #[error("a key is a list or a mapping: write a name, and quote values that begin with {{ or [")]
     ComplexKey,
+    /// A key that is null.
+    #[error("a key is null, which Kubernetes takes for none: write a name, or quote it if it is meant as one")]
+    NullKey,
     /// `<<` with something else than mappings.
     #[error("<< merges mappings only: write an alias of one, or a list of such aliases")]
     MergeOfNoMapping,
@@ -67,7 +70,7 @@ pub enum Problem {
     #[error("this alias stands for a node that contains it")]
     AliasInItself,
     /// Aliases that repeat too much.
-    #[error("the aliases up to here repeat more than {0} bytes: write the document with fewer of them")]
+    #[error("the aliases up to here repeat more than {0} bytes of this file: write it with fewer of them")]
     TooManyAliases(usize),
     /// Too deep a nesting.
     #[error("this nests more than {0} levels deep")]
@@ -116,9 +119,26 @@ pub enum Problem {
         /// The `apiVersion` that has it.
         meant: String,
     },
+    /// A kind that podgate judges, of a version that no API server in use has.
+    #[error("Kubernetes no longer serves a {kind} of {api_version:?}: write apiVersion: {meant}")]
+    Removed {
+        /// The kind.
+        kind: String,
+        /// `apiVersion` as written.
+        api_version: String,
+        /// The `apiVersion` that has it.
+        meant: String,
+    },
     /// `metadata.namespace` or a name of another type than text.
-    #[error("{0} is no text: quote it")]
-    NotText(&'static str),
+    #[error("{path} is {found}, and text belongs here{advice}")]
+    NotText {
+        /// The field.
+        path: &'static str,
+        /// What is there.
+        found: &'static str,
+        /// What makes it one, where that is simple.
+        advice: &'static str,
+    },
     /// A list without `items`.
     #[error("this {0} has no items: write its objects there")]
     NoItems(String),

@@ -9,6 +9,9 @@ const VERSION: &str = "v1";
 /// The group of `v1`, that of pods, which has no name.
 const CORE: &str = "";
 
+/// The group that most of them once were in.
+const EXTENSIONS: &str = "extensions";
+
 /// How many letters may be wrong in the name of a kind for it to be taken for that.
 const WRONG_LETTERS_MAX: usize = 2;
 
@@ -35,23 +38,30 @@ pub(super) fn fault(api_version: &str, kind: &str) -> Option<Problem> {
         return Some(Problem::NotAKind(kind.to_owned()));
     }
     let own = group.to_ascii_lowercase();
-    if !judged().any(|(known, _)| known == own) {
+    if own != EXTENSIONS && !judged().any(|(known, _)| known == own) {
         return None;
     }
     let item = kind.strip_suffix("List").unwrap_or(kind);
     match judged().find(|(_, known)| *known == item) {
-        Some((home, _)) if home == group && has_version(group, version) => None,
+        Some((home, _)) if home == group && version == VERSION => None,
         Some((home, _)) => {
             let meant = if home == CORE { VERSION.to_owned() } else { format!("{home}/{VERSION}") };
-            Some(Problem::OfOtherGroup { kind: kind.to_owned(), api_version: api_version.to_owned(), meant })
+            let (kind, api_version) = (kind.to_owned(), api_version.to_owned());
+            Some(if was_served(home, group, version) {
+                Problem::Removed { kind, api_version, meant }
+            } else {
+                Problem::OfOtherGroup { kind, api_version, meant }
+            })
         }
+        None if own == EXTENSIONS => None,
         None => meant(&own, kind).map(|meant| Problem::Misspelt { kind: kind.to_owned(), meant }),
     }
 }
 
-/// Whether a group has, or had once, that version.
-fn has_version(group: &str, version: &str) -> bool {
-    version == VERSION || group != CORE && ["alpha", "beta"].iter().any(|stage| version.contains(stage))
+/// Whether a group had, in a version before its first stable one, kinds that are now in `home`.
+fn was_served(home: &str, group: &str, version: &str) -> bool {
+    let is_unstable = ["alpha", "beta"].iter().any(|stage| version.contains(stage));
+    group != CORE && (home == group || group == EXTENSIONS) && is_unstable
 }
 
 /// The kind that was meant: in other letters, in the plural, or, in groups of few kinds, nearly so.
@@ -88,9 +98,8 @@ mod tests {
             ("v1", "ConfigMap"),
             ("apps/v1", "Deployment"),
             ("apps/v1", "ControllerRevision"),
-            ("apps/v1beta1", "Deployment"),
-            ("batch/v2alpha1", "CronJob"),
-            ("extensions/v1beta1", "Deployment"),
+            ("extensions/v1beta1", "Ingress"),
+            ("extensions/v1beta1", "NetworkPolicy"),
             ("example.com/v1", "pod"),
             ("example.com/v1", "Pod"),
             ("example.com/v1", "DenyList"),
@@ -117,6 +126,21 @@ mod tests {
             ("Apps/v1", "Deployment", "there is no Deployment in \"Apps/v1\": did you mean apiVersion: apps/v1?"),
             ("V1", "Pod", "there is no Pod in \"V1\": did you mean apiVersion: v1?"),
             ("apps/v2", "Deployment", "there is no Deployment in \"apps/v2\": did you mean apiVersion: apps/v1?"),
+            (
+                "apps/v1beta1",
+                "Deployment",
+                "Kubernetes no longer serves a Deployment of \"apps/v1beta1\": write apiVersion: apps/v1",
+            ),
+            (
+                "batch/v2alpha1",
+                "CronJob",
+                "Kubernetes no longer serves a CronJob of \"batch/v2alpha1\": write apiVersion: batch/v1",
+            ),
+            (
+                "extensions/v1beta1",
+                "DaemonSetList",
+                "Kubernetes no longer serves a DaemonSetList of \"extensions/v1beta1\": write apiVersion: apps/v1",
+            ),
             ("apps/v1/x", "Deployment", "\"apps/v1/x\" is no apiVersion: write a group"),
             ("apps/", "Deployment", "\"apps/\" is no apiVersion: write a group"),
             ("/v1", "Pod", "\"/v1\" is no apiVersion: write a group"),

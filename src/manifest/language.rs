@@ -40,10 +40,11 @@ pub fn documents(bytes: &[u8], language: Language) -> Box<dyn Iterator<Item = Re
     }
     let (values, fault) = json_values(text);
     let values = values.into_iter().flat_map(|(text, origin)| Documents::new(text, origin));
-    let Some(fault) = fault else { return Box::new(values) };
+    let Some((fault, rest)) = fault else { return Box::new(values) };
     let as_yaml: Vec<_> = Documents::new(text, Position::START).collect();
+    let has_documents = rest.trim_start().starts_with("---");
     let is_yaml = !as_yaml.iter().any(|document| matches!(document, Err(Fault { problem: Problem::Syntax(_), .. })));
-    if is_yaml || !(language == Language::Json || looks_like_json(text)) {
+    if is_yaml || !(language == Language::Json || looks_like_json(text) && !has_documents) {
         return Box::new(as_yaml.into_iter());
     }
     Box::new(values.chain(std::iter::once(Err(fault))))
@@ -54,8 +55,11 @@ fn looks_like_json(text: &str) -> bool {
     text.trim_start().strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with('"'))
 }
 
+/// What is no JSON, and what is wrong in it.
+type NoJson<'t> = (Fault, &'t str);
+
 /// The values of a text in JSON, each with the place where it begins, up to what is none.
-fn json_values(text: &str) -> (Vec<(&str, Position)>, Option<Fault>) {
+fn json_values(text: &str) -> (Vec<(&str, Position)>, Option<NoJson<'_>>) {
     let mut stream = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
     let mut values = Vec::new();
     let (mut position, mut begin) = (Position::START, 0);
@@ -81,7 +85,7 @@ fn json_values(text: &str) -> (Vec<(&str, Position)>, Option<Fault>) {
                 let place = Position { line: error.line().max(1), column: before.max(1) };
                 let first_line = position.after(&text[begin..after_last]).line;
                 let fault = Fault::new(place, problem).near_template(&template_lines(text, 1), first_line);
-                return (values, Some(fault));
+                return (values, Some((fault, &text[after_last..])));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The objects of a document: itself, or the items of a List.
 
-use super::{Fault, Node, Problem, Value, kinds};
+use super::{Entry, Fault, Node, Problem, Value, kinds};
 
 /// A Kubernetes object.
 #[derive(Debug)]
@@ -87,11 +87,16 @@ fn object<'n>(node: &'n Node, api_version: &'n str, kind: &'n str) -> Result<Obj
     let text = |key: &str, path: &'static str| match metadata.and_then(|metadata| metadata.entry(key)) {
         None => Ok(None),
         Some(entry) if matches!(entry.value.value, Value::Null) => Ok(None),
-        Some(entry) => match entry.value.text() {
+        Some(Entry { value, .. }) if matches!(value.value, Value::Text(_)) => {
             // To the API server, an empty text is none.
-            Some(text) => Ok(Some(text).filter(|text| !text.is_empty())),
-            None => Err(Fault::new(entry.position, Problem::NotText(path))),
-        },
+            Ok(value.text().filter(|text| !text.is_empty()))
+        }
+        Some(entry) => {
+            let found = &entry.value.value;
+            let is_collection = matches!(found, Value::List(_) | Value::Mapping(_));
+            let advice = if is_collection { "" } else { ": quote it" };
+            Err(Fault::new(entry.position, Problem::NotText { path, found: found.noun(), advice }))
+        }
     };
     let name = match text("name", "metadata.name")? {
         Some(name) => name.to_owned(),

@@ -96,11 +96,10 @@ fn float(text: &str) -> Option<Number> {
         return None;
     }
     let value: f64 = text.parse().ok()?;
-    // Go writes a float without fraction as an integer, which the API's integers take.
-    if value.fract() == 0.0 && value.abs() < 1e15 {
-        return Number::from_i128(format!("{value:.0}").parse().ok()?);
-    }
-    Number::from_f64(value)
+    // Go writes a float without fraction as an integer, which the API's integers take, in as few digits as tell
+    // it from others, as Rust does; from 10²¹ on with an exponent.
+    let integer = if value.fract() == 0.0 && value.abs() < 1e21 { value.to_string().parse().ok() } else { None };
+    integer.and_then(Number::from_i128).or_else(|| Number::from_f64(value))
 }
 
 #[cfg(test)]
@@ -131,6 +130,9 @@ mod tests {
             ("1.10", "1.1"),
             ("1.0", "1"),
             ("1e3", "1000"),
+            ("1e15", "1000000000000000"),
+            ("1152921504606846976.0", "1152921504606847000"),
+            ("1e25", "1e+25"),
             ("-.5", "-0.5"),
             ("0644", "420"),
             ("0899", "899"),

@@ -207,6 +207,12 @@ impl<'de> Deserialize<'de> for Quantity<'de> {
 
 struct QuantityVisitor;
 
+/// A text without the white space around it, as the API server takes it: it trims what JSON has, in which tabs
+/// and line breaks are escapes.
+fn trimmed(text: &str) -> &str {
+    text.trim_matches(|one: char| one.is_whitespace() && !one.is_control())
+}
+
 impl<'de> Visitor<'de> for QuantityVisitor {
     type Value = Quantity<'de>;
 
@@ -215,12 +221,11 @@ impl<'de> Visitor<'de> for QuantityVisitor {
     }
 
     fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
-        // As the API server does, with white space around it alone.
-        Quantity::parse(text.trim()).map_err(E::custom)
+        Quantity::parse(trimmed(text)).map_err(E::custom)
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        Quantity::parse(text.trim().to_owned()).map_err(E::custom)
+        Quantity::parse(trimmed(text).to_owned()).map_err(E::custom)
     }
 
     // The API server takes a bare number for a quantity too.
@@ -275,6 +280,15 @@ mod tests {
             ("e-9", 0),
         ] {
             assert_eq!(amount(text), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_spaces_may_be_around_it() {
+        let read = |json: &str| serde_json::from_str::<Quantity<'_>>(json).ok().map(|quantity| quantity.nano);
+        assert_eq!(read("\" 1 \""), Some(ONE));
+        for json in [r#""1\t""#, r#""\n1""#, r#""1\r\n""#, r#"" ""#] {
+            assert_eq!(read(json), None, "{json}");
         }
     }
 

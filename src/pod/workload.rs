@@ -85,6 +85,16 @@ impl WorkloadKind {
         }
     }
 
+    /// Where in the object the spec of its pods stands.
+    #[must_use]
+    pub const fn pod_path(self) -> &'static str {
+        match self {
+            Self::CronJob => "spec.jobTemplate.spec.template.spec",
+            Self::PodTemplate => "template.spec",
+            _ => "spec.template.spec",
+        }
+    }
+
     /// Where in the object the template stands, with a dot behind it.
     #[must_use]
     pub const fn template_path(self) -> &'static str {

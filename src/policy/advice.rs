@@ -5,7 +5,8 @@ use std::fmt;
 use time::Date;
 
 use super::exclude::Requesters;
-use super::{Exclusions, Policies, RuleExclude};
+use super::{Exclusions, Policies, PositiveQuantity, RuleExclude};
+use crate::pod::ResourceName;
 
 /// Users in whose name the pods of workloads are created: the controllers' own accounts, and the
 /// one that they share where kube-controller-manager runs without
@@ -67,6 +68,29 @@ pub enum Advice {
         /// The user or group.
         matches: &'static str,
     },
+    /// A default limit with which pods break what is allowed.
+    DefaultAboveMax {
+        /// Of which resource.
+        name: ResourceName,
+        /// The default.
+        default: String,
+        /// The most that a pod may use.
+        max: PositiveQuantity,
+    },
+    /// An amount of memory that is next to nothing.
+    TinyMemory {
+        /// The key of it, such as `mutations.resources.limits.memory`.
+        key: String,
+        /// The amount.
+        amount: PositiveQuantity,
+    },
+    /// A mirror to a registry that is not allowed.
+    MirrorNotAllowed {
+        /// The mirror's key.
+        from: String,
+        /// Its target.
+        target: String,
+    },
     /// A namespace that `namespaceQuota` names, and that gets no quota.
     NoQuota {
         /// The namespace.
@@ -104,6 +128,23 @@ impl fmt::Display for Advice {
                 formatter,
                 "{list}: {name:?} matches {matches}, behind which nearly every pod is created: it exempts nearly \
                  every pod, so name those whom you mean"
+            ),
+            Self::DefaultAboveMax { name, default, max } => {
+                let name = name.as_str();
+                write!(
+                    formatter,
+                    "mutations.resources.limits.{name}: {default} is above validations.{name}.max, {max}, so that a pod \
+                     without a limit of its own breaks that: lower the one, or raise the other"
+                )
+            }
+            Self::TinyMemory { key, amount } => write!(
+                formatter,
+                "{key}: {amount} is less than 1 MiB, with which hardly any process runs: is it meant?"
+            ),
+            Self::MirrorNotAllowed { from, target } => write!(
+                formatter,
+                "mutations.images.mirrors: images from {from:?} are to come from {target}, which \
+                 validations.imageTag.allowedRegistries does not have: add it there"
             ),
             Self::NoQuota { namespace } => write!(
                 formatter,
@@ -166,6 +207,7 @@ impl Policies {
                 namespace: namespace.to_owned(),
             }));
         }
+        advice.extend(self.at_odds());
         advice
     }
 

@@ -4,11 +4,11 @@
 //! which run beside each other; init containers that finish, ephemeral containers and what
 //! `mutations.sidecars` put there are not counted. Denies more than `max`, 5 by default.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::{
     Action, Context, Field, Found, Message, PodExclude, PolicyName, Rule, RuleExclude, Subject, Validation, Violation,
-    null_is_default,
+    null_is_default, whole_number,
 };
 use crate::pod::{Container, PodSpec};
 
@@ -24,7 +24,15 @@ pub struct ContainerCount {
     #[serde(deserialize_with = "null_is_default")]
     pub exclude: PodExclude,
     /// The most containers that a pod may have; 5 by default.
+    #[serde(deserialize_with = "count")]
+    #[schemars(range(max = 4_294_967_295_u32))]
     pub max: usize,
+}
+
+/// A whole number; the default for a key without a value.
+fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+    let count = whole_number::optional(deserializer, "a whole number of containers, such as 5")?;
+    Ok(count.map_or_else(|| ContainerCount::default().max, |count| usize::try_from(count).unwrap_or(usize::MAX)))
 }
 
 impl Default for ContainerCount {

@@ -7,6 +7,7 @@ use time::Date;
 use super::Prepared;
 use super::active::ActiveMutations;
 use super::in_force::Stage;
+use super::resources::LimitSource;
 use crate::pod::{Amount, Container, ContainerList, ImageVolume, PodSpec, Quantity, ResourceName};
 
 /// What a validation may ask besides the pod itself: which mutations concern it, and what they
@@ -52,6 +53,28 @@ impl Context<'_> {
         let written = pod.resources.as_ref().and_then(|resources| resources.limit(name));
         let filled = || self.mutations.missing_pod_limit(pod, name);
         self.effective(written, filled).map(|limit| Amount::of(name, limit))
+    }
+
+    /// Where the limit of a container may come from, if nobody wrote it.
+    pub(super) fn source_of_limit(
+        &self,
+        pod: &PodSpec<'_>,
+        container: &Container<'_>,
+        name: ResourceName,
+        limit: Amount,
+    ) -> Option<LimitSource> {
+        let mutation = self.mutations.resources(container).filter(|_| !pod.sets_for_all(name))?;
+        mutation.source(limit, container.resources.as_ref(), name)
+    }
+
+    /// Where the limit of the pod as a whole may come from, if nobody wrote it.
+    pub(super) fn source_of_pod_limit(
+        &self,
+        pod: &PodSpec<'_>,
+        name: ResourceName,
+        limit: Amount,
+    ) -> Option<LimitSource> {
+        self.mutations.resources_of_pod()?.source(limit, pod.resources.as_ref(), name)
     }
 
     /// The API server takes a zero limit for none.

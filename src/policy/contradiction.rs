@@ -65,6 +65,18 @@ pub enum Contradiction {
         /// The default limit.
         limit: PositiveQuantity,
     },
+    /// An amount that no cluster counts.
+    #[error("{amount:?} is {finer}{}", meant.as_ref().map_or_else(String::new, |meant| format!(": is {meant} meant?")))]
+    TooFine {
+        /// The keys that lead to it.
+        path: Vec<&'static str>,
+        /// The amount.
+        amount: String,
+        /// What it is.
+        finer: &'static str,
+        /// What it is likely meant to be.
+        meant: Option<String>,
+    },
     /// A sidecar that no pod could have.
     #[error(transparent)]
     Sidecar(InvalidSidecar),
@@ -82,6 +94,7 @@ impl Contradiction {
                 ["mutations", "images", "pins", pin]
             }
             Self::RequestAboveLimit { name, .. } => ["mutations", "resources", "requests", name.as_str()],
+            Self::TooFine { path, .. } => return path.clone(),
             Self::Sidecar(invalid) => return invalid.path.iter().map(String::as_str).collect(),
         };
         vec![section, mutation, setting, key]
@@ -95,9 +108,27 @@ impl Policies {
         let Self { mutations, validations, .. } = self;
         of_mirrors(&mutations.images)
             .or_else(|| of_pins(&mutations.images, &validations.image_tag))
+            .or_else(|| self.amounts().into_iter().find_map(too_fine))
             .or_else(|| mutations.resources.request_above_limit())
             .or_else(|| self.invalid_sidecar().map(Contradiction::Sidecar))
     }
+}
+
+/// `m` is a thousandth, also of a byte.
+fn too_fine((path, name, amount): (Vec<&'static str>, ResourceName, &PositiveQuantity)) -> Option<Contradiction> {
+    let (unit, finer) = match name {
+        ResourceName::Cpu => (1_000_000, "finer than 1m, the least of cpu that Kubernetes counts"),
+        ResourceName::Memory => (1_000_000_000, "no whole number of bytes"),
+    };
+    let amount = amount.as_quantity();
+    let meant = amount.as_str().strip_suffix('m').filter(|_| name == ResourceName::Memory);
+    let meant = meant.map(|number| format!("{number}Mi"));
+    (amount.nano() % unit != 0).then(|| Contradiction::TooFine {
+        path,
+        amount: amount.as_str().to_owned(),
+        finer,
+        meant,
+    })
 }
 
 fn of_mirrors(images: &Images) -> Option<Contradiction> {

@@ -51,8 +51,10 @@ mod tests {
         assert!(at_most_2(spec("1", "500m")).is_empty());
         assert_eq!(
             at_most_2(spec("1", "0.5001")),
-            ["cpu: the pod (spec.containers[0].resources.limits.cpu) may use 2000100u of cpu at one time (\"app\" 1, \
-              \"cron\" 500m, \"log\" 500100u): at most 2 is allowed, so lower the limits"]
+            [
+                "cpu: the pod (spec.containers[0].resources.limits.cpu) may use 2000100u of cpu at one time (\"app\" 1 (the default), \
+              \"cron\" 500m, \"log\" 500100u): at most 2 is allowed, so lower the limits"
+            ]
         );
     }
 
@@ -62,8 +64,10 @@ mod tests {
         assert!(at_most_2(spec(named("step", "2"), sidecar("log", "1"))).is_empty());
         assert_eq!(
             at_most_2(spec(sidecar("log", "1"), named("step", "2"))),
-            ["cpu: the pod (spec.initContainers[1].resources.limits.cpu) may use 3 of cpu at one time (\"log\" 1, \
-              \"step\" 2): at most 2 is allowed, so lower the limits"]
+            [
+                "cpu: the pod (spec.initContainers[1].resources.limits.cpu) may use 3 of cpu at one time (\"log\" 1 (the default), \
+              \"step\" 2): at most 2 is allowed, so lower the limits"
+            ]
         );
     }
 

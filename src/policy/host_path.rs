@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer};
 use super::violation::Listed;
 use super::{
     Action, Context, Field, Found, Message, PodExclude, PolicyName, Quoted, Rule, RuleExclude, Subject, Validation,
-    Violation, null_is_default,
+    Violation, null_is_default, words,
 };
 use crate::pod::PodSpec;
 
@@ -30,6 +30,7 @@ pub struct HostPath {
     #[serde(deserialize_with = "null_is_default")]
     pub exclude: PodExclude,
     /// The directories that may be mounted; `[/data/shared, /tmp/container]` by default.
+    #[serde(deserialize_with = "allowed")]
     pub allow: Vec<AllowedPath>,
 }
 
@@ -43,6 +44,10 @@ impl Default for HostPath {
             allow: vec![exact("/data/shared"), exact("/tmp/container")],
         }
     }
+}
+
+fn allowed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<AllowedPath>, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_else(|| HostPath::default().allow))
 }
 
 /// A directory that may be mounted: an absolute path, cleaned, with `/**` behind it when all
@@ -92,7 +97,7 @@ impl AllowedPath {
 
 impl<'de> Deserialize<'de> for AllowedPath {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::parse(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+        Self::parse(&words::text(deserializer)?).map_err(serde::de::Error::custom)
     }
 }
 

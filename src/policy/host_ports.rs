@@ -5,6 +5,7 @@
 //! denied too, before it did and after; the message names `hostNetwork` then. Off by default.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use serde::Deserialize;
 
@@ -42,9 +43,15 @@ impl Validation for HostPorts {
 
     fn check<'a>(&self, pod: &'a PodSpec<'a>, _: &Context<'_>, violations: &mut Vec<Violation<'a>>) {
         for (list, index, container) in pod.all_containers() {
+            // With several protocols, a port has several entries.
+            let mut of_network = HashSet::new();
             for (place, port) in container.ports.iter().enumerate() {
                 let Some(NodePort { number, .. }) = port.on_node(pod.host_network) else { continue };
-                let (field, statement) = if pod.host_network && number == port.container_port {
+                let is_of_network = pod.host_network && number == port.container_port;
+                if is_of_network && !of_network.insert(number) {
+                    continue;
+                }
+                let (field, statement) = if is_of_network {
                     let statement = format!(
                         "takes port {number} of the node, for its pod is in the node's network: remove hostNetwork"
                     );

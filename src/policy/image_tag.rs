@@ -13,12 +13,13 @@
 
 use std::borrow::Cow;
 
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use super::violation::Listed;
 use super::{
     Action, ContainerExclude, Context, Field, Found, Message, PolicyName, Quoted, Rule, RuleExclude, Subject,
-    Validation, Violation, null_is_default, truth,
+    Validation, Violation, null_is_default, truth, words,
 };
 use crate::pod::{ImageReference, PodSpec, RepositoryPrefix};
 
@@ -34,6 +35,8 @@ pub struct ImageTag {
     #[serde(deserialize_with = "null_is_default")]
     pub exclude: ContainerExclude,
     /// The tags that do not count as a version; `[latest]` by default.
+    #[serde(deserialize_with = "tags")]
+    #[schemars(with = "super::schema::Tags")]
     pub forbidden: Vec<String>,
     /// Whether every image needs a digest; `false` by default.
     #[serde(deserialize_with = "truth::or_false")]
@@ -59,7 +62,40 @@ impl Default for ImageTag {
 }
 
 fn prefixes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<RepositoryPrefix>, D::Error> {
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+    struct Prefix(RepositoryPrefix);
+
+    impl<'de> Deserialize<'de> for Prefix {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            RepositoryPrefix::parse(&words::text(deserializer)?).map(Self).map_err(D::Error::custom)
+        }
+    }
+
+    let prefixes = Option::<Vec<Prefix>>::deserialize(deserializer)?.unwrap_or_default();
+    Ok(prefixes.into_iter().map(|Prefix(prefix)| prefix).collect())
+}
+
+/// What is no tag, and so would forbid nothing.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{0:?} is no tag, so that no image has it: write one, such as latest, exactly (letters, digits, _ . -, at most 128)"
+)]
+struct NotATag(String);
+
+fn tags<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    struct Tag(String);
+
+    impl<'de> Deserialize<'de> for Tag {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let text = words::text(deserializer)?;
+            let is_tag = ImageReference::parse(&format!("a:{text}")).is_ok_and(|read| read.tag == Some(&text));
+            if is_tag { Ok(Self(text)) } else { Err(D::Error::custom(NotATag(text))) }
+        }
+    }
+
+    match Option::<Vec<Tag>>::deserialize(deserializer)? {
+        Some(tags) => Ok(tags.into_iter().map(|Tag(tag)| tag).collect()),
+        None => Ok(ImageTag::default().forbidden),
+    }
 }
 
 impl ImageTag {

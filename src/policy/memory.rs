@@ -43,7 +43,7 @@ mod tests {
         assert_eq!(
             lines(&policy, spec("1Gi", "1025Mi")),
             ["memory: the pod (spec.containers[1].resources.limits.memory) may use 2049Mi of memory at one time \
-              (\"app\" 1Gi, \"cache\" 1025Mi): at most 2Gi is allowed, so lower the limits"]
+              (\"app\" 1Gi (the default), \"cache\" 1025Mi): at most 2Gi is allowed, so lower the limits"]
         );
     }
 }

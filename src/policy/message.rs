@@ -7,6 +7,8 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Deserializer};
 
+use super::words;
+
 /// A message with places to fill in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message(Vec<Part>);
@@ -113,7 +115,7 @@ impl Message {
 
 impl<'de> Deserialize<'de> for Message {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::parse(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+        Self::parse(&words::text(deserializer)?).map_err(serde::de::Error::custom)
     }
 }
 

@@ -8,6 +8,7 @@ use std::ops::Bound;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::words;
 use crate::pod::{ImageReference, InvalidPrefix, RepositoryPrefix};
 
 /// Prefixes of repositories, each with what comes in its place. The cost of a look-up hardly
@@ -38,6 +39,10 @@ impl Mirror {
 impl Mirrors {
     pub(super) fn is_empty(&self) -> bool {
         self.each.is_empty()
+    }
+
+    pub(super) fn each(&self) -> &[Mirror] {
+        &self.each
     }
 
     /// The repository that comes in the place of one in full; `None` where it stays.
@@ -117,7 +122,7 @@ struct Source {
 
 impl<'de> Deserialize<'de> for Source {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let written = String::deserialize(deserializer)?;
+        let written = words::text(deserializer)?;
         let prefix = RepositoryPrefix::parse(&written).map_err(D::Error::custom)?;
         Ok(Self { written, prefix })
     }
@@ -129,7 +134,7 @@ struct Target(RepositoryPrefix);
 
 impl<'de> Deserialize<'de> for Target {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let written = String::deserialize(deserializer)?;
+        let written = words::text(deserializer)?;
         let target = RepositoryPrefix::parse(&written).and_then(|prefix| RepositoryPrefix::parse(prefix.as_str()));
         target.map(Self).map_err(|_: InvalidPrefix| D::Error::custom(InvalidPrefix::of(&written)))
     }

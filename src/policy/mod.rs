@@ -8,6 +8,7 @@
 mod action;
 mod active;
 mod advice;
+mod at_odds;
 mod container_count;
 mod context;
 mod contradiction;
@@ -42,6 +43,8 @@ mod sidecars;
 pub(crate) mod suggestion;
 mod truth;
 mod violation;
+mod whole_number;
+mod words;
 
 use std::fmt;
 

@@ -12,12 +12,12 @@
 use std::fmt;
 use std::num::NonZeroU32;
 
-use serde::de::{Error, Unexpected, Visitor};
+use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use time::Date;
 
-use super::Policies;
 use super::patterns::Patterns;
+use super::{Policies, whole_number, words};
 
 /// Namespaces that never get a quota, as the webhook configurations leave them out, too.
 const NEVER: [&str; 4] = ["kube-system", "kube-public", "kube-node-lease", "security-system"];
@@ -81,32 +81,13 @@ impl Policies {
 
 impl<'de> Deserialize<'de> for PodCount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(PodCountVisitor)
-    }
-}
-
-struct PodCountVisitor;
-
-impl Visitor<'_> for PodCountVisitor {
-    type Value = PodCount;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a whole number of pods, such as 50")
-    }
-
-    fn visit_u64<E: Error>(self, count: u64) -> Result<PodCount, E> {
-        if count == 0 {
-            return Err(E::custom("0 would let no pod in: write a number from 1, or leave namespaceQuota out"));
-        }
-        u32::try_from(count)
-            .ok()
-            .and_then(PodCount::new)
-            .ok_or_else(|| E::invalid_value(Unexpected::Unsigned(count), &self))
-    }
-
-    fn visit_i64<E: Error>(self, count: i64) -> Result<PodCount, E> {
-        let unsigned = u64::try_from(count).map_err(|_| E::invalid_value(Unexpected::Signed(count), &self))?;
-        self.visit_u64(unsigned)
+        const EXPECTED: &str = "a whole number of pods, such as 50";
+        let Some(count) = whole_number::optional(deserializer, EXPECTED)? else {
+            return Err(D::Error::custom(format_args!("here belongs {EXPECTED}, and there is none")));
+        };
+        PodCount::new(count).ok_or_else(|| {
+            D::Error::custom("0 would let no pod in: write a number from 1, or leave namespaceQuota out")
+        })
     }
 }
 
@@ -129,7 +110,7 @@ pub(super) struct NamespacePattern(pub(super) String);
 
 impl<'de> Deserialize<'de> for NamespacePattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let name = String::deserialize(deserializer)?;
+        let name = words::text(deserializer)?;
         // The characters of a DNS label (RFC 1123), of which the names of namespaces are made.
         let is_possible =
             !name.is_empty() && name.chars().all(|letter| matches!(letter, 'a'..='z' | '0'..='9' | '-' | '*'));

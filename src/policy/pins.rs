@@ -5,6 +5,7 @@ use std::fmt;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::words;
 use crate::pod::ImageReference;
 
 /// Repositories, each with its version, as the configuration file has them.
@@ -78,7 +79,7 @@ struct Repository {
 
 impl<'de> Deserialize<'de> for Repository {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let written = String::deserialize(deserializer)?;
+        let written = words::text(deserializer)?;
         let full = match ImageReference::parse(&written) {
             Ok(reference @ ImageReference { tag: None, digest: None, .. }) => reference.full_repository(),
             _ => return Err(D::Error::custom(InvalidPin::Repository(written))),

@@ -3,12 +3,16 @@
 //! App containers and native sidecars run together; an init container that finishes runs beside
 //! the sidecars before it. The largest of these sums counts, or the pod-level limit where one is
 //! set. A container without a limit is unlimited, and so is its pod. Ephemeral containers have
-//! no limits and are not counted.
+//! no limits and are not counted; nor is `spec.overhead`, which the cluster's `RuntimeClass` sets, not the author.
+//!
+//! A limit that podgate set cannot be told from one that its author wrote. The message says of one that could be
+//! podgate's that it is the default, or as the request.
 
 use std::cmp::Ordering;
 
 use serde::Deserialize;
 
+use super::resources::LimitSource;
 use super::{
     Action, Context, Field, Found, Message, PodExclude, PolicyName, PositiveQuantity, Quoted, Rule, RuleExclude,
     Subject, Violation, null_is_default,
@@ -34,6 +38,10 @@ pub struct PodLimit {
 
 #[derive(Debug, Default, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[schemars(extend("anyOf" = [
+    {"required": ["max"], "properties": {"max": {"not": {"type": "null"}}}},
+    {"properties": {"action": {"enum": ["off", null]}}},
+]))]
 struct Settings {
     /// What is done about it; by default `deny` where there is a maximum, else `off`.
     action: Option<Action>,
@@ -71,6 +79,11 @@ impl Default for PodLimit {
 }
 
 impl PodLimit {
+    /// The most that a pod may use, where the policy is on.
+    pub(super) const fn max(&self) -> Option<&PositiveQuantity> {
+        self.max.as_ref()
+    }
+
     pub(super) fn rule(&self) -> Rule<'_> {
         Rule { action: self.action, message: self.message.as_ref(), exclude: RuleExclude::Pod(&self.exclude) }
     }
@@ -85,7 +98,7 @@ impl PodLimit {
     ) -> Option<Violation<'a>> {
         let max = self.max.as_ref()?.as_quantity();
         let use_of_pod = match context.pod_limit(pod, name) {
-            Some(limit) => Use::SetForPod(limit),
+            Some(limit) => Use::SetForPod(limit, context.source_of_pod_limit(pod, name, limit)),
             None => Use::of_containers(pod, name, context),
         };
         if use_of_pod.nano().is_some_and(|nano| nano <= max.nano()) {
@@ -107,12 +120,13 @@ struct Part<'a> {
     index: usize,
     container: &'a Container<'a>,
     limit: Amount,
+    source: Option<LimitSource>,
 }
 
 /// The most that a pod may use at one time.
 enum Use<'a> {
     /// As `spec.resources.limits` has it.
-    SetForPod(Amount),
+    SetForPod(Amount, Option<LimitSource>),
     /// A container has no limit.
     Unlimited(ContainerList, usize, &'a Container<'a>),
     /// What these containers, which run together, come to.
@@ -131,7 +145,8 @@ impl<'a> Use<'a> {
             let Some(limit) = context.limit(pod, list, container, name) else {
                 return Self::Unlimited(list, index, container);
             };
-            let part = Part { list, index, container, limit };
+            let source = context.source_of_limit(pod, container, name, limit);
+            let part = Part { list, index, container, limit, source };
             match list {
                 ContainerList::InitContainers if container.restarts_always() => sidecars.push(part),
                 ContainerList::InitContainers => steps.push((part, sidecars.len())),
@@ -176,7 +191,7 @@ impl<'a> Use<'a> {
     /// The amount; `None` where there is no end to it.
     fn nano(&self) -> Option<i128> {
         match self {
-            Self::SetForPod(amount) | Self::Together(amount, _) => Some(amount.nano()),
+            Self::SetForPod(amount, _) | Self::Together(amount, _) => Some(amount.nano()),
             Self::Unlimited(..) => None,
         }
     }
@@ -185,7 +200,7 @@ impl<'a> Use<'a> {
     fn field(&self, name: ResourceName) -> Field {
         let member = name.limit_field();
         match self {
-            Self::SetForPod(_) => Field::Own(member),
+            Self::SetForPod(..) => Field::Own(member),
             Self::Unlimited(list, index, _) => Field::OfContainer { list: *list, index: *index, member },
             Self::Together(_, parts) => match parts.iter().max_by_key(|part| part.limit.nano()) {
                 Some(part) => Field::OfContainer { list: part.list, index: part.index, member },
@@ -196,7 +211,7 @@ impl<'a> Use<'a> {
 
     fn found(&self) -> Found<'a> {
         match self {
-            Self::SetForPod(amount) | Self::Together(amount, _) => {
+            Self::SetForPod(amount, _) | Self::Together(amount, _) => {
                 Found::Amount { amount: amount.nano(), shown: amount.to_string() }
             }
             Self::Unlimited(..) => Found::Amount { amount: i128::MAX, shown: "unlimited".to_owned() },
@@ -206,7 +221,9 @@ impl<'a> Use<'a> {
     fn statement(&self, name: ResourceName, max: &str) -> String {
         let name = name.as_str();
         match self {
-            Self::SetForPod(amount) => format!("has a {name} limit of {amount}: at most {max} is allowed, so lower it"),
+            Self::SetForPod(amount, source) => {
+                format!("has a {name} limit of {amount}{}: at most {max} is allowed, so lower it", in_brackets(*source))
+            }
             Self::Unlimited(list, _, container) => format!(
                 "has no {name} limit, because {list} {} has none: at most {max} is allowed for the pod, so set one",
                 Quoted(&container.name)
@@ -215,7 +232,7 @@ impl<'a> Use<'a> {
                 let mut named: Vec<String> = parts
                     .iter()
                     .take(NAMED_MAX)
-                    .map(|part| format!("{} {}", Quoted(&part.container.name), part.limit))
+                    .map(|part| format!("{} {}{}", Quoted(&part.container.name), part.limit, in_brackets(part.source)))
                     .collect();
                 if parts.len() > NAMED_MAX {
                     named.push(format!("{} more", parts.len() - NAMED_MAX));
@@ -226,5 +243,14 @@ impl<'a> Use<'a> {
                 )
             }
         }
+    }
+}
+
+/// What is said of a limit that may be podgate's, behind it.
+const fn in_brackets(source: Option<LimitSource>) -> &'static str {
+    match source {
+        Some(LimitSource::Default) => " (the default)",
+        Some(LimitSource::Request) => " (as its request)",
+        None => "",
     }
 }

@@ -32,7 +32,8 @@ impl fmt::Display for PositiveQuantity {
 
 impl<'de> Deserialize<'de> for PositiveQuantity {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let quantity = Quantity::deserialize(deserializer)?;
+        let quantity =
+            Quantity::deserialize(deserializer).map_err(|error| serde::de::Error::custom(error.to_string()))?;
         if !quantity.is_positive() {
             return Err(serde::de::Error::custom(format_args!(
                 "{} is nothing: write an amount above zero, or leave it out",

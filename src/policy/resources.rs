@@ -17,13 +17,14 @@ use serde::Deserialize;
 
 use super::{ContainerExclude, Contradiction, PolicyName, PositiveQuantity, null_is_default};
 use crate::patch::{Patch, Pointer, Value, add_members};
-use crate::pod::{Container, ContainerList, PodSpec, Quantity, ResourceName, ResourceRequirements};
+use crate::pod::{Amount, Container, ContainerList, PodSpec, Quantity, ResourceName, ResourceRequirements};
 
 /// The limits and requests to fill in.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Resources {
     /// The limits to fill in.
+    #[serde(deserialize_with = "null_is_default")]
     limits: Limits,
     /// The requests to fill in.
     #[serde(deserialize_with = "null_is_default")]
@@ -75,7 +76,17 @@ impl Resources {
         }
     }
 
-    fn default_limit(&self, name: ResourceName) -> Option<&Quantity<'static>> {
+    /// Every default, with its place below the mutation's key.
+    pub(super) fn each(&self) -> impl Iterator<Item = ([&'static str; 2], ResourceName, &PositiveQuantity)> {
+        ResourceName::ALL.into_iter().flat_map(|name| {
+            let (limit, request) = self.defaults(name);
+            [("limits", limit), ("requests", request)]
+                .into_iter()
+                .filter_map(move |(list, amount)| Some(([list, name.as_str()], name, amount?)))
+        })
+    }
+
+    pub(super) fn default_limit(&self, name: ResourceName) -> Option<&Quantity<'static>> {
         self.defaults(name).0.map(PositiveQuantity::as_quantity)
     }
 
@@ -107,10 +118,20 @@ impl Resources {
         let resources = container.resources.as_ref();
         let is_due =
             list != ContainerList::EphemeralContainers && is_missing(resources, name) && !pod.sets_for_all(name);
-        is_due.then(|| match resources.and_then(|resources| resources.request(name)) {
-            Some(request) if request > default => request,
-            _ => default,
-        })
+        is_due.then(|| at_least(default, resources, name))
+    }
+
+    /// Where a limit may come from that nobody wrote.
+    pub(super) fn source(
+        &self,
+        limit: Amount,
+        resources: Option<&ResourceRequirements<'_>>,
+        name: ResourceName,
+    ) -> Option<LimitSource> {
+        let default = self.default_limit(name)?;
+        let filled = at_least(default, resources, name);
+        let source = if filled > default { LimitSource::Request } else { LimitSource::Default };
+        (filled.nano() == limit.nano()).then_some(source)
     }
 
     /// The request that a container of that list lacks, where one is due.
@@ -172,6 +193,25 @@ impl Resources {
             add_resources(patch, Pointer::pod_spec, pod.resources.as_ref(), limits, Vec::new());
         }
     }
+}
+
+/// Where a limit comes from that nobody wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LimitSource {
+    /// It is the default.
+    Default,
+    /// It is the request, which is above the default.
+    Request,
+}
+
+/// The request, or the default limit where that is larger.
+fn at_least<'q>(
+    default: &'q Quantity<'q>,
+    resources: Option<&'q ResourceRequirements<'q>>,
+    name: ResourceName,
+) -> &'q Quantity<'q> {
+    let request = resources.and_then(|resources| resources.request(name));
+    request.filter(|request| *request > default).unwrap_or(default)
 }
 
 /// The API server takes a zero limit for none.

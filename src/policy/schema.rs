@@ -13,6 +13,29 @@ use super::pins::Pins;
 use super::{AllowedPath, Exclusions, ImageExclusions, Message, NamespacePatterns, PodCount, PositiveQuantity};
 use crate::pod::RepositoryPrefix;
 
+/// What a registry, with the beginning of a path or without, looks like.
+const REGISTRY: &str = "^(localhost|[^\\s/@]*[.:A-Z][^\\s/@]*)(/[^\\s@]+)?$";
+
+/// What a tag looks like (the distribution specification's `tag`).
+const TAG: &str = "[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}";
+
+/// The tags that do not count as a version.
+pub(super) struct Tags;
+
+impl JsonSchema for Tags {
+    fn schema_name() -> Cow<'static, str> {
+        "Tags".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": ["array", "null"], "items": {"type": "string", "pattern": format!("^{TAG}$")}})
+    }
+}
+
 /// A day as RFC 3339 writes it (section 5.6, `full-date`).
 pub(super) struct Day;
 
@@ -67,6 +90,7 @@ impl JsonSchema for PositiveQuantity {
         json_schema!({
             "type": ["string", "number"],
             "exclusiveMinimum": 0,
+            "pattern": "^\\s*[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]+)?\\s*$",
             "description": "A quantity of Kubernetes above zero, such as \"2\", 500m or 4Gi.",
         })
     }
@@ -80,7 +104,7 @@ impl JsonSchema for RepositoryPrefix {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "string",
-            "minLength": 1,
+            "pattern": REGISTRY,
             "description": "A registry, such as registry.example.com, or a part of one, such as docker.io/library.",
         })
     }
@@ -92,7 +116,11 @@ impl JsonSchema for Mirrors {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": ["object", "null"], "additionalProperties": {"type": "string", "minLength": 1}})
+        json_schema!({
+            "type": ["object", "null"],
+            "propertyNames": {"pattern": REGISTRY},
+            "additionalProperties": {"type": "string", "pattern": REGISTRY},
+        })
     }
 }
 
@@ -102,7 +130,14 @@ impl JsonSchema for Pins {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": ["object", "null"], "additionalProperties": {"type": "string", "minLength": 1}})
+        json_schema!({
+            "type": ["object", "null"],
+            "propertyNames": {"pattern": "^[^\\s@]+$"},
+            "additionalProperties": {
+                "type": "string",
+                "pattern": format!("^({TAG}|sha256:[0-9a-f]{{64}}|sha512:[0-9a-f]{{128}})$"),
+            },
+        })
     }
 }
 

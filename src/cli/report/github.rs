@@ -29,8 +29,14 @@ pub(super) fn github(report: &Report, output: &mut dyn Write) -> io::Result<()> 
 }
 
 fn command(name: &str, file: &str, position: Option<Position>, title: &str, message: &str) -> String {
+    let (title, message) = (property(title), data(message));
+    // What is no file has no line that could be annotated.
+    if file == "-" {
+        let place = position.map_or_else(String::new, |Position { line, column }| format!("{line}:{column}: "));
+        return format!("::{name} title={title}::-:{place}{message}\n");
+    }
     let place = position.map_or_else(String::new, |Position { line, column }| format!(",line={line},col={column}"));
-    format!("::{name} file={}{place},title={}::{}\n", property(file), property(title), data(message))
+    format!("::{name} file={}{place},title={title}::{message}\n", property(file))
 }
 
 /// The text after the second `::`. Line breaks have a spelling; other characters that would act on the

@@ -66,5 +66,8 @@ fn summary(report: &Report) -> String {
         // Writing to a String does not fail.
         let _ = write!(line, "; {} of other kinds skipped", report.others);
     }
+    if report.unjudged > 0 {
+        let _ = write!(line, "; {} not judged, for workloads: off", plural(report.unjudged, "workload"));
+    }
     line
 }

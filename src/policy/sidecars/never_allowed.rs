@@ -208,7 +208,6 @@ mod tests {
             (&[("a", "5", "")], "validations: { cpu: { max: 2, exclude: { namespaces: [ops] } } }\n"),
             // What no pod may have is no fault of a sidecar.
             (&[("a", "5", "")], "validations: { containerCount: { max: 0 } }\n"),
-            (&[("a", "5", "")], "validations: { cpu: { max: 500u } }\n"),
         ] {
             let text = text(sidecars, more);
             parse(&text).unwrap_or_else(|fault| panic!("{text}: {fault}"));
