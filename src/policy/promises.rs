@@ -49,7 +49,7 @@ impl Cause {
     /// What a message says of it, before what is lacking: a warning is cut at its end.
     const fn clause(self) -> &'static str {
         match self {
-            Self::Undone => "lacks, for another webhook undid it or the mutating webhook was bypassed",
+            Self::Undone => "lacks, as another webhook undid it or /mutate was bypassed",
             Self::Older => "lacks, as before this update, for podgate sets it only on what is new",
             Self::Update => "lacks since this update, for podgate sets it only on what is new",
         }
