@@ -85,7 +85,8 @@ pub(super) fn add<'a>(lacking: Judgement<'a>, cause: Cause, known: &mut Vec<Judg
         known.push(Judgement { violation: Violation { statement, ..lacking.violation }, ..lacking });
         return;
     };
-    before.statement += &format!(", {told}");
+    before.statement += ", ";
+    before.statement += told;
     if let (Found::Value(before), Found::Value(due)) = (&mut before.found, found) {
         *before = format!("{before}, {due}").into();
     }
