@@ -118,8 +118,9 @@ fn log_agent_sidecar() {
         message(&answer(&policies, Webhook::Mutate, &other)),
         [
             "pod team-a/demo breaks 1 policy",
-            "sidecars: volume \"logs\" (spec.volumes[0]) has the name of a volume of the sidecar log-agent, but its \
-             emptyDir.sizeLimit is missing and not \"256Mi\": give it another name, or remove it",
+            "sidecars: volume \"logs\" (spec.volumes[0]) has the name of a volume of the sidecar log-agent: rename it \
+             or remove it, for its emptyDir.sizeLimit is missing and not \"256Mi\"; if another mutating webhook changed \
+             it, have that one leave it alone, or set the same in mutations.sidecars",
         ]
     );
 }

@@ -128,7 +128,12 @@ fn podgate_may_ask_for_its_secret_and_its_configurations_and_nothing_else() {
 fn for_quotas_podgate_may_see_namespaces_and_keep_quotas_of_one_name() {
     assert_eq!(
         roles("quota/rbac.yaml"),
-        [" namespaces : list,watch", " resourcequotas podgate-namespace-quota: list,watch,create,patch,delete"]
+        [
+            " namespaces : list,watch",
+            " resourcequotas podgate-namespace-quota: list,watch,patch,delete",
+            // The request for a create has no name to be held to.
+            " resourcequotas : create"
+        ]
     );
     let component: Value = one("quota/kustomization.yaml");
     assert_eq!(component["kind"], "Component");

@@ -144,7 +144,7 @@ impl ClusterError {
         let kube::Error::Api(status) = error else {
             return Self::Unreachable { operation, object, reason: in_full(error) };
         };
-        if status.is_conflict() || status.is_not_found() || is_going(status) {
+        if status.is_conflict() || status.is_already_exists() || status.is_not_found() || is_going(status) {
             return Self::Conflict { operation, object };
         }
         let message = if status.message.is_empty() { status.reason.clone() } else { status.message.clone() };
@@ -240,6 +240,7 @@ mod tests {
         for status in [going, status(404, "NotFound", ""), status(409, "Conflict", "")] {
             assert!(error(Operation::WriteQuota, status).is_conflict());
         }
+        assert!(error(Operation::WriteQuota, status(409, "AlreadyExists", "it is there")).is_conflict());
         assert!(!error(Operation::WriteQuota, status(403, "Forbidden", "no")).is_conflict());
     }
 }

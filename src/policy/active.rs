@@ -43,6 +43,11 @@ impl<'m> ActiveMutations<'m> {
         }
     }
 
+    /// The same, but for the amounts that a container lacks.
+    pub(super) const fn without_resources(self) -> Self {
+        Self { resources: None, ..self }
+    }
+
     /// The image that a container is to get in the place of its own, where one is due.
     pub(super) fn new_image(&self, container: &Container<'_>) -> Option<String> {
         let image = &*container.image;

@@ -59,6 +59,15 @@ pub enum Advice {
         /// The glob.
         name: String,
     },
+    /// A glob for images of Docker Hub that does not match those that it seems to.
+    NotInFull {
+        /// The list that it is in, such as `validations.imageTag.exclude.images`.
+        list: String,
+        /// The glob.
+        name: String,
+        /// What does.
+        instead: String,
+    },
     /// An exclusion that matches a user or a group behind nearly every pod.
     TooBroad {
         /// The list that it is in, such as `exclude.users`.
@@ -123,6 +132,10 @@ impl fmt::Display for Advice {
                 formatter,
                 "{list}: {name:?} matches all of them, so that the policy concerns none: name those that you mean, or \
                  turn the policy off"
+            ),
+            Self::NotInFull { list, name, instead } => write!(
+                formatter,
+                "{list}: {name:?} matches no image that is called so, for images are compared in full: write {instead}"
             ),
             Self::TooBroad { list, name, matches } => write!(
                 formatter,
@@ -191,6 +204,10 @@ impl Policies {
                     advice.push(Advice::EveryContainer { list, name });
                     continue;
                 }
+                if let Some(instead) = in_full(&name).filter(|_| list.ends_with(".images")) {
+                    advice.push(Advice::NotInFull { list, name, instead });
+                    continue;
+                }
                 if let Some(matches) = matching.iter().find(|known| alone.cover(known, today)) {
                     advice.push(Advice::TooBroad { list, name, matches });
                 }
@@ -246,6 +263,22 @@ impl Policies {
         }
         lists
     }
+}
+
+/// What a glob for images of Docker Hub has to be, where it is another: the registry is `docker.io` in full, and
+/// its own images are in `library`.
+fn in_full(glob: &str) -> Option<String> {
+    if let Some(rest) = glob.strip_prefix("index.docker.io/").filter(|_| glob.contains('*')) {
+        let glob = format!("docker.io/{rest}");
+        return Some(in_full(&glob).unwrap_or(glob));
+    }
+    let name = glob.strip_prefix("docker.io/").filter(|rest| rest.contains('*'))?;
+    if name.starts_with('*') || name.contains('/') {
+        return None;
+    }
+    let own = format!("docker.io/library/{name}");
+    // A name of an account has no tag.
+    Some(if name.contains(':') { own } else { format!("{own}, or {glob}/* for those of accounts") })
 }
 
 fn of_requesters<'e>(place: &str, requesters: Requesters<'e>) -> [(String, &'e Exclusions); 3] {
@@ -352,6 +385,35 @@ mod tests {
             assert!(advice(&narrow).is_empty(), "{name}");
         }
         assert!(advice("exclude: { namespaces: [\"kube-*\"] }").is_empty(), "that is common");
+    }
+
+    #[test]
+    fn tells_of_globs_for_images_that_are_called_otherwise_in_full() {
+        let said =
+            |name: &str| advice(&format!("validations: {{ imageTag: {{ exclude: {{ images: [\"{name}\"] }} }} }}\n"));
+        for (name, instead) in [
+            ("index.docker.io/*", "docker.io/*"),
+            ("index.docker.io/acme/*", "docker.io/acme/*"),
+            ("index.docker.io/nginx:*", "docker.io/library/nginx:*"),
+            ("docker.io/nginx*", "docker.io/library/nginx*, or docker.io/nginx*/* for those of accounts"),
+        ] {
+            assert_eq!(
+                said(name),
+                [format!(
+                    "validations.imageTag.exclude.images: {name:?} matches no image that is called so, for images are \
+                     compared in full: write {instead}"
+                )]
+            );
+        }
+        for name in [
+            "docker.io/*",
+            "docker.io/acme/*",
+            "docker.io/acme*/*",
+            "docker.io/library/nginx*",
+            "index.docker.io/nginx",
+        ] {
+            assert!(said(name).is_empty(), "{name}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@
 use serde::Deserialize;
 use time::Date;
 
-use super::{Exclusions, ImageExclusions};
+use super::{Exclusions, ImageExclusions, exclusions};
 use crate::json::Text;
 
 /// Who asks, where, and when.
@@ -29,6 +29,7 @@ pub struct Requester<'r> {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Exclude {
     /// Namespaces; `[kube-system, kube-public, kube-node-lease]` by default.
+    #[serde(deserialize_with = "exclusions::of_namespaces")]
     pub namespaces: Exclusions,
     /// Users, such as `system:serviceaccount:backup:*`.
     pub users: Exclusions,
@@ -51,6 +52,7 @@ impl Default for Exclude {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct PodExclude {
     /// Namespaces.
+    #[serde(deserialize_with = "exclusions::of_namespaces")]
     pub namespaces: Exclusions,
     /// Users, such as `system:serviceaccount:backup:*`.
     pub users: Exclusions,
@@ -63,6 +65,7 @@ pub struct PodExclude {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ContainerExclude {
     /// Namespaces.
+    #[serde(deserialize_with = "exclusions::of_namespaces")]
     pub namespaces: Exclusions,
     /// Users, such as `system:serviceaccount:backup:*`.
     pub users: Exclusions,

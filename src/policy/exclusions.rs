@@ -8,6 +8,7 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use time::{Date, Month};
 
+use super::namespace_quota::NamespacePattern;
 use super::patterns::glob_matches;
 use crate::pod::{ImageReference, RepositoryPrefix};
 
@@ -79,12 +80,30 @@ impl<S: Into<String>> FromIterator<S> for Exclusions {
 impl<'de> Deserialize<'de> for Exclusions {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut exclusions = Self::default();
-        for Entry { name, term } in Option::<Vec<Entry>>::deserialize(deserializer)?.unwrap_or_default() {
+        for NamedEntry(Entry { name, term }) in
+            Option::<Vec<NamedEntry>>::deserialize(deserializer)?.unwrap_or_default()
+        {
             exclusions.add(name, term);
         }
         Ok(exclusions)
     }
 }
+
+/// Namespaces that are excluded, each of which can be one.
+pub(super) fn of_namespaces<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Exclusions, D::Error> {
+    let mut exclusions = Exclusions::default();
+    for NamespaceEntry(Entry { name, term }) in
+        Option::<Vec<NamespaceEntry>>::deserialize(deserializer)?.unwrap_or_default()
+    {
+        exclusions.add(name, term);
+    }
+    Ok(exclusions)
+}
+
+/// A name that nobody and nothing has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("\"\" matches nothing: write a name, or a glob with *")]
+pub struct EmptyName;
 
 /// Images that are excluded: repositories, whole references, and globs, all compared in full.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -92,11 +111,25 @@ pub struct ImageExclusions(Exclusions);
 
 /// A glob that no image in full could match.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{glob:?} matches no image, for images are compared in full: write it with its registry, such as docker.io/library/{glob}"
-)]
+#[error("{glob:?} matches no image, for images are compared in full: write it with its registry, such as {instead}")]
 pub struct GlobWithoutRegistry {
     glob: String,
+    instead: String,
+}
+
+impl GlobWithoutRegistry {
+    fn new(glob: &str) -> Self {
+        let before = glob.split('*').next().unwrap_or_default();
+        let instead = if glob.contains('/') {
+            format!("docker.io/{glob}")
+        } else if RepositoryPrefix::parse(before).is_ok() {
+            // It looks like a registry: the rest of it, if any, is not known.
+            format!("{before}/*")
+        } else {
+            format!("docker.io/library/{glob}")
+        };
+        Self { glob: glob.to_owned(), instead }
+    }
 }
 
 impl ImageExclusions {
@@ -134,7 +167,7 @@ fn image_pattern<E: Error>(name: &str) -> Result<String, E> {
     if can_match {
         return Ok(name.to_owned());
     }
-    Err(E::custom(GlobWithoutRegistry { glob: name.to_owned() }))
+    Err(E::custom(GlobWithoutRegistry::new(name)))
 }
 
 impl<'de> Deserialize<'de> for ImageExclusions {
@@ -154,6 +187,27 @@ impl<'de> Deserialize<'de> for ImageExclusions {
 struct Entry {
     name: String,
     term: Term,
+}
+
+/// An entry that names something.
+struct NamedEntry(Entry);
+
+impl<'de> Deserialize<'de> for NamedEntry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let entry = Entry::deserialize(deserializer)?;
+        if entry.name.is_empty() { Err(D::Error::custom(EmptyName)) } else { Ok(Self(entry)) }
+    }
+}
+
+/// An entry whose name can be that of a namespace.
+struct NamespaceEntry(Entry);
+
+impl<'de> Deserialize<'de> for NamespaceEntry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Entry { name, term } = Entry::deserialize(deserializer)?;
+        let NamespacePattern(name) = NamespacePattern::new(name).map_err(D::Error::custom)?;
+        Ok(Self(Entry { name, term }))
+    }
 }
 
 /// An entry whose name is an image, read in full.
@@ -258,6 +312,23 @@ mod tests {
     }
 
     #[test]
+    fn what_can_match_nothing_is_refused() {
+        let said = |list: &str, name: &str| {
+            let configuration = format!("exclude: {{ {list}: [a, {name:?}] }}");
+            crate::config::parse(&configuration).err().map(|fault| fault.to_string()).unwrap_or_default()
+        };
+        for name in ["Team", "team-?", "", "a.b"] {
+            assert!(said("namespaces", name).contains(&format!("{name:?} matches no namespace")), "{name}");
+        }
+        for list in ["users", "groups"] {
+            assert!(said(list, "").contains("\"\" matches nothing"), "{list}");
+        }
+        for (list, name) in [("namespaces", "team-*"), ("users", "Team A?"), ("groups", "*")] {
+            assert_eq!(said(list, name), "", "{list}");
+        }
+    }
+
+    #[test]
     fn of_a_name_that_comes_twice_the_longer_term_counts() {
         for list in [r#"["a", {"name": "a", "until": "2026-01-01"}]"#, r#"[{"name": "a", "until": "2026-01-01"}, "a"]"#]
         {
@@ -292,6 +363,16 @@ mod tests {
         }
         for image in ["quay.io/nginx", "acme/nginx", "quay.io/a/b:2", "quay.io/a/b", "registry/team-a", "", "NGINX"] {
             assert!(!images.cover(image, today), "{image}");
+        }
+        for (glob, instead) in [
+            ("acme/*", "such as docker.io/acme/*"),
+            ("nginx*", "such as docker.io/library/nginx*"),
+            ("nginx:1.*", "such as docker.io/library/nginx:1.*"),
+            ("quay.io*", "such as quay.io/*"),
+            ("registry:5000*", "such as registry:5000/*"),
+        ] {
+            let said = image_pattern::<serde_json::Error>(glob).unwrap_err().to_string();
+            assert!(said.ends_with(instead), "{said}");
         }
         for wrong in [r#"["nginx*"]"#, r#"["library/*"]"#, r#"["Nginx"]"#, r#"[""]"#] {
             assert!(serde_json::from_str::<ImageExclusions>(wrong).is_err(), "{wrong}");

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::active::ActiveMutations;
 use super::mutating::Mutating;
-use super::promises::Cause;
+use super::promises::{self, Cause};
 use super::sidecars::Sidecar;
 use super::{
     Action, Candidate, ContainerExclude, Context, Cpu, Existing, Field, Judgement, Memory, Mutated, Policies, Prepared,
@@ -12,8 +12,10 @@ use super::{
 };
 use crate::pod::{ContainerList, PodSpec};
 
-/// What is said besides of one or several containers or volumes, where the configuration put them
-/// there.
+/// What is said first of a container or volume that the configuration put there: a warning is cut at its end.
+const OF_SIDECARS: &str = "comes from mutations.sidecars of podgate's configuration, where it is to be changed,";
+
+/// What is said besides of the containers of a pod as a whole, where the configuration put them there.
 fn of_sidecars(names: &[String]) -> String {
     let (names, come, are) = match names {
         [before @ .., last] if !before.is_empty() => (format!("{} and {last}", before.join(", ")), "come", "are"),
@@ -168,17 +170,19 @@ impl<'r> InForce<'r> {
         name_sidecars(pod, found.iter_mut().map(|(violation, _)| violation));
         let before = old.map(|old| self.violations(stage, old)).unwrap_or_default();
         let existing = Existing::new(before.into_iter().map(|(violation, _)| violation));
-        found
-            .into_iter()
-            .map(|(mut violation, rule)| {
-                let is_older = existing.has(&violation);
-                let action = if is_older { rule.action.min(Action::Warn) } else { rule.action };
-                if violation.policy == Promises::NAME {
-                    violation.statement += cause(is_older, old, violation.subject).clause();
-                }
-                Judgement { violation, action, rule }
-            })
-            .collect()
+        let mut judgements = Vec::with_capacity(found.len());
+        for (violation, rule) in found {
+            let is_older = existing.has(&violation);
+            let action = if is_older { rule.action.min(Action::Warn) } else { rule.action };
+            let judgement = Judgement { violation, action, rule };
+            if judgement.violation.policy == Promises::NAME {
+                let cause = cause(is_older, old, judgement.violation.subject);
+                promises::add(judgement, cause, &mut judgements);
+            } else {
+                judgements.push(judgement);
+            }
+        }
+        judgements
     }
 
     pub(super) fn violations<'a>(&self, stage: Stage, prepared: &'a Prepared<'a>) -> Vec<(Violation<'a>, Rule<'a>)>
@@ -238,7 +242,7 @@ fn name_sidecars<'v, 'a: 'v>(pod: &Prepared<'a>, violations: impl Iterator<Item 
         // What it has of the pod, and what others took from it, is not of its configuration.
         let is_of_others = violation.policy == Promises::NAME || matches!(violation.field, Field::OfPod(_));
         if is_own && !is_of_others {
-            violation.statement += &of_sidecars(&["it".to_owned()]);
+            violation.statement = format!("{OF_SIDECARS} and {}", violation.statement);
         }
     }
 }

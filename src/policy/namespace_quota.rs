@@ -108,18 +108,26 @@ impl<'de> Deserialize<'de> for NamespacePatterns {
 #[derive(Debug)]
 pub(super) struct NamespacePattern(pub(super) String);
 
-impl<'de> Deserialize<'de> for NamespacePattern {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let name = words::text(deserializer)?;
+/// A text that no namespace can match.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{name:?} matches no namespace: write small letters, digits, - and *, such as \"team-*\"")]
+pub struct NoNamespace {
+    name: String,
+}
+
+impl NamespacePattern {
+    /// A name or a glob that can match a namespace.
+    pub(super) fn new(name: String) -> Result<Self, NoNamespace> {
         // The characters of a DNS label (RFC 1123), of which the names of namespaces are made.
         let is_possible =
             !name.is_empty() && name.chars().all(|letter| matches!(letter, 'a'..='z' | '0'..='9' | '-' | '*'));
-        if is_possible {
-            return Ok(Self(name));
-        }
-        Err(D::Error::custom(format_args!(
-            "{name:?} matches no namespace: write small letters, digits, - and *, such as \"team-*\""
-        )))
+        if is_possible { Ok(Self(name)) } else { Err(NoNamespace { name }) }
+    }
+}
+
+impl<'de> Deserialize<'de> for NamespacePattern {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::new(words::text(deserializer)?).map_err(D::Error::custom)
     }
 }
 

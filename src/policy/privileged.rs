@@ -66,7 +66,8 @@ impl Validation for Privileged {
     }
 }
 
-fn is_host_process(context: Option<&SecurityContext<'_>>) -> bool {
+/// `windowsOptions.hostProcess`.
+pub(super) fn is_host_process(context: Option<&SecurityContext<'_>>) -> bool {
     context.and_then(|context| context.windows_options.as_ref()).is_some_and(|windows| windows.host_process)
 }
 

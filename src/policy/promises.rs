@@ -2,15 +2,16 @@
 //!
 //! Warns, by default, of a pod that lacks a sidecar, and of a container or an image volume that
 //! lacks what the mutations would have set. What is said of the cause depends on the request: on an
-//! update they set it only in the ephemeral containers that it adds.
+//! update they set it only in the ephemeral containers that it adds. Each thing that is lacking is a
+//! violation of its own, so that an update that mends one of them brings none.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 
 use super::{
-    Action, ContainerExclude, Context, Field, Found, Message, PolicyName, Rule, RuleExclude, Subject, Validation,
-    Violation, null_is_default,
+    Action, ContainerExclude, Context, Field, Found, Judgement, Message, PolicyName, Rule, RuleExclude, Subject,
+    Validation, Violation, null_is_default,
 };
 use crate::pod::{PodSpec, Quantity, ResourceName};
 
@@ -45,13 +46,49 @@ pub(super) enum Cause {
 }
 
 impl Cause {
-    /// What a message says of it, after what is lacking.
-    pub(super) const fn clause(self) -> &'static str {
+    /// What a message says of it, before what is lacking: a warning is cut at its end.
+    const fn clause(self) -> &'static str {
         match self {
-            Self::Undone => ": another webhook undid it, or the mutating webhook was bypassed",
-            Self::Older => ": it was so before, and podgate sets it only on what is new",
-            Self::Update => ": this update did it, and podgate sets it only on what is new",
+            Self::Undone => "lacks, as another webhook undid it or /mutate was bypassed",
+            Self::Older => "lacks, as before this update, for podgate sets it only on what is new",
+            Self::Update => "lacks since this update, for podgate sets it only on what is new",
         }
+    }
+}
+
+/// One thing that is lacking.
+#[derive(Debug)]
+pub(super) struct Lack {
+    /// By which an update is compared.
+    pub(super) due: String,
+    /// As a message tells of it.
+    pub(super) told: String,
+}
+
+impl Lack {
+    pub(super) fn of(due: String) -> Self {
+        Self { told: due.clone(), due }
+    }
+}
+
+/// Adds what is lacking to what is known, whose statement says it alone: what one container lacks for one
+/// cause is told of together.
+pub(super) fn add<'a>(lacking: Judgement<'a>, cause: Cause, known: &mut Vec<Judgement<'a>>) {
+    let Judgement { violation: Violation { policy, subject, statement: told, found, .. }, .. } = &lacking;
+    // What a container lacks stands together, for two causes at most.
+    let before = known.iter_mut().rev().take(2).map(|judgement| &mut judgement.violation).find(|other| {
+        let is_of_it = other.policy == *policy && other.subject == *subject && *subject != Subject::Pod;
+        is_of_it && other.statement.starts_with(cause.clause())
+    });
+    let Some(before) = before else {
+        let statement = format!("{}: {told}", cause.clause());
+        known.push(Judgement { violation: Violation { statement, ..lacking.violation }, ..lacking });
+        return;
+    };
+    before.statement += ", ";
+    before.statement += told;
+    if let (Found::Value(before), Found::Value(due)) = (&mut before.found, found) {
+        *before = format!("{before}, {due}").into();
     }
 }
 
@@ -64,25 +101,23 @@ impl Validation for Promises {
 
     fn check<'a>(&self, pod: &'a PodSpec<'a>, context: &Context<'_>, violations: &mut Vec<Violation<'a>>) {
         let mutations = context.mutations;
-        let mut lacks = |subject, due: Vec<String>| {
-            if due.is_empty() {
-                return;
-            }
-            let due = due.join(", ");
+        let mut lacks = |subject, lack: Lack| {
             violations.push(Violation {
                 policy: Self::NAME,
                 subject,
                 field: Field::Whole,
-                statement: format!("lacks {due}"),
-                found: Found::Value(Cow::Owned(due)),
+                statement: lack.told,
+                found: Found::Value(Cow::Owned(lack.due)),
             });
         };
         let limit = |name: ResourceName, limit: &Quantity<'_>| format!("{}: {}", name.limit_field(), limit.as_str());
         let missing = |name| mutations.missing_pod_limit(pod, name).map(|amount| limit(name, amount));
-        lacks(Subject::Pod, ResourceName::ALL.into_iter().filter_map(missing).collect());
-        for (name, due) in context.prepared.broken_promises() {
+        for due in ResourceName::ALL.into_iter().filter_map(missing) {
+            lacks(Subject::Pod, Lack::of(due));
+        }
+        for (name, lack) in context.prepared.broken_promises() {
             if !self.exclude.containers.cover(name, context.today) {
-                lacks(Subject::Pod, vec![due]);
+                lacks(Subject::Pod, lack);
             }
         }
         for (list, index, container) in pod.all_containers() {
@@ -105,12 +140,15 @@ impl Validation for Promises {
                     due.extend(missing.map(|amount| format!("{}: {}", name.request_field(), amount.as_str())));
                 }
             }
-            lacks(Subject::Container { list, index, name: &container.name }, due);
+            for due in due {
+                lacks(Subject::Container { list, index, name: &container.name }, Lack::of(due));
+            }
         }
         for (index, volume) in pod.volumes.iter().enumerate() {
             let image = volume.image.as_ref().and_then(|image| mutations.new_volume_image(image));
-            let due = image.map(|image| format!("image.reference: {image}"));
-            lacks(Subject::Volume { index, name: &volume.name }, due.into_iter().collect());
+            if let Some(image) = image {
+                lacks(Subject::Volume { index, name: &volume.name }, Lack::of(format!("image.reference: {image}")));
+            }
         }
     }
 }
@@ -129,9 +167,10 @@ mod tests {
         assert_eq!(
             found,
             [
-                "promises: the pod (spec) lacks resources.limits.cpu: 2",
-                "promises: container \"a\" (spec.containers[0]) lacks securityContext.allowPrivilegeEscalation: false, \
-                 securityContext.runAsNonRoot: true, resources.limits.memory: 1Gi",
+                "promises: the pod (spec) resources.limits.cpu: 2",
+                "promises: container \"a\" (spec.containers[0]) securityContext.allowPrivilegeEscalation: false",
+                "promises: container \"a\" (spec.containers[0]) securityContext.runAsNonRoot: true",
+                "promises: container \"a\" (spec.containers[0]) resources.limits.memory: 1Gi",
             ]
         );
         assert!(lines(&Promises::default(), patched(&Policies::default(), spec)).is_empty());

@@ -1,5 +1,7 @@
 //! The response: written in one go, with nothing in it but what kube-apiserver reads.
 
+use std::collections::HashSet;
+
 use base64::Engine as _;
 use base64::engine::Simd;
 use base64::engine::general_purpose::PAD;
@@ -69,8 +71,10 @@ pub fn malformed(error: &Malformed) -> Vec<u8> {
     to_json(&Status::from(&denial), 0)
 }
 
-/// Warnings as long as the API server passes them on; how many were left out is the last.
+/// Warnings as long as the API server passes them on, equal ones once; how many were left out is the last.
 fn fit_warnings(warnings: &[String]) -> Vec<String> {
+    let mut known = HashSet::new();
+    let warnings: Vec<&String> = warnings.iter().filter(|warning| known.insert(*warning)).collect();
     let mut room = WARNINGS_LENGTH_MAX;
     let mut fitted = Vec::with_capacity(warnings.len().min(WARNINGS_LENGTH_MAX / WARNING_LENGTH_MAX + 1));
     for (index, warning) in warnings.iter().enumerate() {
@@ -208,5 +212,12 @@ mod tests {
         assert!(fitted[0].starts_with("0 警") && fitted[0].ends_with('…'));
         assert_eq!(fitted.last().map(String::as_str), Some("and 85 more"));
         assert_eq!(fit_warnings(&many[..1]).len(), 1);
+    }
+
+    #[test]
+    fn equal_warnings_are_one_and_leave_room_for_others() {
+        let mut many = vec!["a".repeat(200); 30];
+        many.push("b".to_owned());
+        assert_eq!(fit_warnings(&many), ["a".repeat(200), "b".to_owned()]);
     }
 }

@@ -205,6 +205,35 @@ fn follows_reloads(kept: &Kept) {
     kept.until_hard("team-foreign", None);
 }
 
+/// One that somebody makes while podgate is about to, with the same in it.
+#[test]
+fn a_quota_that_somebody_else_made_a_moment_ago_stays_theirs() {
+    let kept = Kept::start(&quota(5, "\"team-*\""));
+    let theirs = (0..30_u64).filter(|index| {
+        let namespace = format!("team-{index}");
+        kept.plane.must(&["create", "namespace", &namespace]);
+        std::thread::sleep(std::time::Duration::from_millis(index * 10));
+        let create = ["--namespace", &namespace, "create", "quota", "podgate-namespace-quota", "--hard=pods=5"];
+        kept.plane.kubectl(&create).success
+    });
+    let theirs: Vec<String> = theirs.map(|index| format!("team-{index}")).collect();
+    println!("{} of 30 quotas are not podgate's", theirs.len());
+    for replica in &kept.replicas {
+        eventually("all is done", || (replica.metric(IN_SYNC)? > 0.5).then_some(()));
+    }
+    for namespace in &theirs {
+        let whose = "--output=jsonpath={.metadata.labels}{.metadata.managedFields[*].manager}";
+        let said = kept.in_namespace(namespace, &["get", NAME, whose, "--show-managed-fields"]);
+        assert!(!said.contains("podgate"), "{namespace}: {said}");
+    }
+    kept.configure("# none\n");
+    for index in 0..30_u64 {
+        let namespace = format!("team-{index}");
+        let hard = theirs.contains(&namespace).then_some(r#"{"pods":"5"}"#);
+        kept.until_hard(&namespace, hard);
+    }
+}
+
 #[test]
 fn what_keeps_podgate_from_it_keeps_nobody_waiting() {
     let plane = ControlPlane::start();

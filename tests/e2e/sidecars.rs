@@ -131,26 +131,26 @@ fn another_container_or_volume_of_that_name_is_refused_with_the_reason() {
         (
             json!({}),
             json!({"initContainers": container("evil:1")}),
-            "sidecars: init container \"log-agent\" (spec.initContainers[0]) has the name of the sidecar log-agent, but its \
-             env is missing",
+            "sidecars: init container \"log-agent\" (spec.initContainers[0]) has the name of the sidecar log-agent: \
+             rename it or remove it, for its env is missing",
         ),
         (
             json!({"name": "log-agent"}),
             json!({}),
-            "sidecars: container \"log-agent\" (spec.containers[0]) has the name of the sidecar log-agent, but it is no init \
-             container: give it another name, or remove it",
+            "sidecars: container \"log-agent\" (spec.containers[0]) has the name of the sidecar log-agent: rename it \
+             or remove it, for it is no init container",
         ),
         (
             json!({}),
             json!({"initContainers": [{"name": "proxy", "image": "proxy:1"}]}),
-            "sidecars: init container \"proxy\" (spec.initContainers[0]) has the name of the sidecar proxy, but it is no \
-             container: give it another name, or remove it",
+            "sidecars: init container \"proxy\" (spec.initContainers[0]) has the name of the sidecar proxy: rename it or \
+             remove it, for it is no container",
         ),
         (
             json!({}),
             json!({"volumes": [{"name": "log-agent-config", "emptyDir": {}}]}),
-            "sidecars: volume \"log-agent-config\" (spec.volumes[0]) has the name of a volume of the sidecar log-agent, but \
-             its configMap is missing: give it another name, or remove it",
+            "sidecars: volume \"log-agent-config\" (spec.volumes[0]) has the name of a volume of the sidecar log-agent: \
+             rename it or remove it, for its configMap is missing",
         ),
     ] {
         let refused = cluster.refusal(&pod("mine", &container, &spec));
@@ -212,6 +212,8 @@ fn a_sidecar_fits_the_pod_that_it_comes_into() {
         json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}).to_string()
     };
     cluster.create(&manifest("copy", &spec));
+    // The API server drops the stopSignal.
+    cluster.create(&manifest("linux-copy", &stored(&cluster, "linux")["spec"]));
     spec["initContainers"][0]["command"] = json!(["sleep", "infinity"]);
     let refused = cluster.refusal(&manifest("emptied", &spec));
     assert!(refused.contains("its command should not be set"), "{refused}");

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use k8s_openapi::api::core::v1;
-use kube::api::{DeleteParams, PartialObjectMeta, Patch, PatchParams, Preconditions};
+use kube::api::{DeleteParams, PartialObjectMeta, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Api, Client, ResourceExt as _};
 use time::OffsetDateTime;
 use tokio::sync::Notify;
@@ -254,12 +254,8 @@ impl<L: QuotaListener> QuotaKeeper<L> {
         let is_there = matches!(step, Step::Create(_) | Step::Correct(_));
         let done = match step {
             Step::Nothing | Step::Keep | Step::LeaveAlone => return true,
-            // Without force: what somebody else made at this moment stays theirs.
-            Step::Create(pods) => apply(&api, &title, &PatchParams::apply(plan::MANAGER), pods, None).await,
-            Step::Correct(pods) => {
-                let uid = quota.and_then(|quota| quota.uid);
-                apply(&api, &title, &PatchParams::apply(plan::MANAGER).force(), pods, uid.as_deref()).await
-            }
+            Step::Create(pods) => create(&api, &title, pods).await,
+            Step::Correct(pods) => apply(&api, &title, pods, quota.and_then(|quota| quota.uid)).await,
             Step::Remove => remove(&api, &title, quota).await,
         };
         if done.as_ref().err().is_none_or(ClusterError::is_of_this_object) {
@@ -364,15 +360,23 @@ impl Step {
     }
 }
 
+/// Makes the quota, which fails where there is one: what somebody else made at this moment stays theirs. An
+/// apply, even without force, would take over one that says the same.
+async fn create(api: &Api<v1::ResourceQuota>, title: &str, pods: PodCount) -> Result<(), ClusterError> {
+    let params = PostParams { field_manager: Some(plan::MANAGER.to_owned()), ..PostParams::default() };
+    ask(Operation::WriteQuota, title, api.create(&params, &plan::manifest(pods, None))).await.map(drop)
+}
+
+/// Puts the quota right, if it still is the one with that uid.
 async fn apply(
     api: &Api<v1::ResourceQuota>,
     title: &str,
-    params: &PatchParams,
     pods: PodCount,
-    uid: Option<&str>,
+    uid: Option<String>,
 ) -> Result<(), ClusterError> {
     let patch = Patch::Apply(plan::manifest(pods, uid));
-    ask(Operation::WriteQuota, title, api.patch(plan::NAME, params, &patch)).await.map(drop)
+    let params = PatchParams::apply(plan::MANAGER).force();
+    ask(Operation::WriteQuota, title, api.patch(plan::NAME, &params, &patch)).await.map(drop)
 }
 
 /// Removes the quota, if it still is what was seen.

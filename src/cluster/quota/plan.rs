@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::ResourceQuota;
-use serde_json::{Value, json};
+use k8s_openapi::api::core::v1::{ResourceQuota, ResourceQuotaSpec};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::policy::PodCount;
 
@@ -59,11 +60,8 @@ impl Quota {
     pub(super) fn read(quota: &ResourceQuota) -> Self {
         let metadata = &quota.metadata;
         let has_label = metadata.labels.as_ref().and_then(|labels| labels.get(LABEL.0)).is_some_and(|by| by == LABEL.1);
-        let is_managed = metadata
-            .managed_fields
-            .iter()
-            .flatten()
-            .any(|entry| entry.manager.as_deref() == Some(MANAGER) && entry.operation.as_deref() == Some("Apply"));
+        let is_managed =
+            metadata.managed_fields.iter().flatten().any(|entry| entry.manager.as_deref() == Some(MANAGER));
         let spec = quota.spec.as_ref();
         Self {
             uid: metadata.uid.clone(),
@@ -105,22 +103,21 @@ pub(super) fn steps<'s>(
     namespaces.iter().map(move |(name, namespace)| (name.as_str(), step(*namespace, wanted(name), quotas.get(name))))
 }
 
-/// The quota as podgate applies it: with a uid, only if it still is the one that was seen.
-pub(super) fn manifest(pods: PodCount, uid: Option<&str>) -> Value {
-    let mut manifest = json!({
-        "apiVersion": "v1",
-        "kind": "ResourceQuota",
-        "metadata": {"name": NAME, "labels": {LABEL.0: LABEL.1}},
-        "spec": {"hard": {PODS: pods.to_string()}},
-    });
-    if let Some(uid) = uid {
-        manifest["metadata"]["uid"] = json!(uid);
+/// The quota as podgate makes and applies it: with a uid, only if it still is the one that was seen.
+pub(super) fn manifest(pods: PodCount, uid: Option<String>) -> ResourceQuota {
+    let labels = Some(BTreeMap::from([LABEL].map(|(key, value)| (key.to_owned(), value.to_owned()))));
+    let hard = Some(BTreeMap::from([(PODS.to_owned(), Quantity(pods.to_string()))]));
+    ResourceQuota {
+        metadata: ObjectMeta { name: Some(NAME.to_owned()), labels, uid, ..ObjectMeta::default() },
+        spec: Some(ResourceQuotaSpec { hard, ..ResourceQuotaSpec::default() }),
+        status: None,
     }
-    manifest
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     const LIVE: Namespace = Namespace { is_terminating: false };
@@ -130,7 +127,7 @@ mod tests {
     }
 
     fn quota(change: impl FnOnce(&mut Value)) -> Quota {
-        let mut value = manifest(PodCount::new(50).unwrap(), Some("1"));
+        let mut value = serde_json::to_value(manifest(PodCount::new(50).unwrap(), Some("1".to_owned()))).unwrap();
         change(&mut value);
         Quota::read(&serde_json::from_value(value).unwrap())
     }
@@ -176,7 +173,8 @@ mod tests {
             })
         };
         assert_eq!(step(LIVE, fifty(), Some(&managed("Apply", MANAGER))), correct);
-        assert_eq!(step(LIVE, fifty(), Some(&managed("Update", MANAGER))), Step::LeaveAlone);
+        // As one is that was made, and never applied.
+        assert_eq!(step(LIVE, fifty(), Some(&managed("Update", MANAGER))), correct);
         assert_eq!(step(LIVE, fifty(), Some(&managed("Apply", "kubectl"))), Step::LeaveAlone);
         // Others may limit more in it than podgate does.
         let more = quota(|quota| quota["spec"]["hard"]["requests.cpu"] = json!("4"));

@@ -10,8 +10,11 @@
 //!   account's token (`ServiceAccount`), `imagePullPolicy: Always` (`AlwaysPullImages`).
 //! - What other webhooks add to every container: variables of `env` that nothing in the sidecar
 //!   refers to, mounts that hide none of its own, and in `securityContext` what takes rights away or
-//!   names a user.
+//!   names a user; a profile `Unconfined` gives rights.
 //! - Zeroes and empty objects, which say no more than nothing.
+
+use std::cell::OnceCell;
+use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
@@ -44,8 +47,8 @@ pub(super) fn check(field: Field<'_>, found: &Value) -> Result<(), Difference> {
 /// Whether an element may be in a list whose elements have keys, and that has none of that key.
 pub(super) fn element(field: Field<'_>, added: &Value) -> Result<(), Difference> {
     let may_be = match field.key {
-        "env" => !refers(field.whole, &text(&added["name"])),
-        "volumeMounts" => !hides(field.whole, &text(&added["mountPath"])),
+        "env" => !field.whole.refers(&text(&added["name"])),
+        "volumeMounts" => !field.whole.hides(&text(&added["mountPath"])),
         "resizePolicy" => added["restartPolicy"] == "NotRequired",
         _ => false,
     };
@@ -56,8 +59,8 @@ pub(super) fn element(field: Field<'_>, added: &Value) -> Result<(), Difference>
 /// Whether the value of a `securityContext` names a user or takes rights away.
 fn takes_rights(field: Field<'_>, found: &Value) -> bool {
     match (field.parent, field.key) {
-        ("securityContext", "runAsUser" | "runAsGroup" | "seLinuxOptions" | "seccompProfile" | "appArmorProfile")
-        | ("capabilities", "drop") => true,
+        ("securityContext", "runAsUser" | "runAsGroup" | "seLinuxOptions") | ("capabilities", "drop") => true,
+        ("securityContext", "seccompProfile" | "appArmorProfile") => found["type"] != "Unconfined",
         ("securityContext", "readOnlyRootFilesystem" | "runAsNonRoot") => *found == true,
         ("securityContext", "allowPrivilegeEscalation" | "privileged") => *found == false,
         ("securityContext", "procMount") => found == "Default",
@@ -65,26 +68,59 @@ fn takes_rights(field: Field<'_>, found: &Value) -> bool {
     }
 }
 
-/// Whether a sidecar refers to a variable as `$(NAME)`.
-fn refers(sidecar: &Value, name: &str) -> bool {
-    match sidecar {
-        Value::String(value) => value.contains(&format!("$({name})")),
-        Value::Array(elements) => elements.iter().any(|element| refers(element, name)),
-        Value::Object(members) => members.values().any(|member| refers(member, name)),
-        _ => false,
+/// The container or volume that is expected, and what is asked of it for each addition.
+#[derive(Debug)]
+pub(super) struct Expected<'e> {
+    value: &'e Value,
+    variables: OnceCell<HashSet<String>>,
+    mounts: OnceCell<HashSet<String>>,
+}
+
+impl<'e> Expected<'e> {
+    pub(super) const fn new(value: &'e Value) -> Self {
+        Self { value, variables: OnceCell::new(), mounts: OnceCell::new() }
+    }
+
+    /// Whether it refers to a variable as `$(NAME)`.
+    fn refers(&self, name: &str) -> bool {
+        let variables = || {
+            let mut names = HashSet::new();
+            gather_variables(self.value, &mut names);
+            names
+        };
+        self.variables.get_or_init(variables).contains(name)
+    }
+
+    /// Whether a mount would lie over one of its own, or over the program that it runs.
+    fn hides(&self, path: &str) -> bool {
+        if path == TOKEN {
+            return false;
+        }
+        let own = || {
+            let mounts = self.value["volumeMounts"].as_array().into_iter().flatten();
+            mounts.filter_map(|mount| mount["mountPath"].as_str()).map(|path| parts(path).join("/")).collect()
+        };
+        let own: &HashSet<String> = self.mounts.get_or_init(own);
+        let path = parts(path);
+        let is_own = |length: usize| own.contains(&path[..length].join("/"));
+        let program = self.value["command"][0].as_str().filter(|program| program.starts_with('/'));
+        (!own.is_empty() && (0..=path.len()).any(is_own))
+            || program.is_some_and(|program| parts(program).starts_with(&path))
     }
 }
 
-/// Whether a mount would lie over one of the sidecar's own, or over the program that it runs.
-fn hides(sidecar: &Value, path: &str) -> bool {
-    if path == TOKEN {
-        return false;
+/// The names between `$(` and the next `)`, as the kubelet reads them
+/// (`k8s.io/kubernetes/third_party/forked/golang/expansion`).
+fn gather_variables(value: &Value, names: &mut HashSet<String>) {
+    match value {
+        Value::String(text) => {
+            let beginnings = text.match_indices("$(").map(|(at, beginning)| &text[at + beginning.len()..]);
+            names.extend(beginnings.filter_map(|rest| Some(rest.split_once(')')?.0.to_owned())));
+        }
+        Value::Array(elements) => elements.iter().for_each(|element| gather_variables(element, names)),
+        Value::Object(members) => members.values().for_each(|member| gather_variables(member, names)),
+        _ => {}
     }
-    let path = parts(path);
-    let mounts = sidecar["volumeMounts"].as_array().into_iter().flatten();
-    let program = sidecar["command"][0].as_str().filter(|program| program.starts_with('/'));
-    mounts.filter_map(|mount| mount["mountPath"].as_str()).any(|own| path.starts_with(&parts(own)))
-        || program.is_some_and(|program| parts(program).starts_with(&path))
 }
 
 /// The elements of a path, as they are once it is cleaned.
@@ -215,6 +251,7 @@ mod tests {
             json!({"securityContext": {
                 "readOnlyRootFilesystem": true, "runAsUser": 1000, "runAsNonRoot": true, "privileged": false,
                 "seccompProfile": {"type": "RuntimeDefault"}, "capabilities": {"add": []},
+                "appArmorProfile": {"type": "Localhost", "localhostProfile": "a"},
             }}),
         ] {
             assert_eq!(said_of(more.clone()), "", "{more}");
@@ -267,11 +304,61 @@ mod tests {
                 "securityContext.runAsNonRoot is false and should not be set",
             ),
             (
+                json!({"securityContext": {"seccompProfile": {"type": "Unconfined"}}}),
+                "securityContext.seccompProfile.type is \"Unconfined\" and should not be set",
+            ),
+            (
+                json!({"securityContext": {"appArmorProfile": {"type": "Unconfined"}}}),
+                "securityContext.appArmorProfile.type is \"Unconfined\" and should not be set",
+            ),
+            (
                 json!({"securityContext": {"capabilities": {"add": ["NET_ADMIN"]}}}),
                 "securityContext.capabilities.add should not be set",
             ),
         ] {
             assert_eq!(said_of(more), said);
+        }
+    }
+
+    #[test]
+    fn a_reference_ends_at_the_next_parenthesis() {
+        let sidecar = json!({"args": ["$(A)-$(B", "$(C$(D)", ")$(E) F)"], "env": [{"name": "G", "value": "$$(H)"}]});
+        let expected = Expected::new(&sidecar);
+        for (name, is_referred_to) in [
+            ("A", true),
+            ("B", false),
+            ("C", false),
+            ("C$(D", true),
+            ("D", true),
+            ("E", true),
+            ("F", false),
+            ("G", false),
+            // `$$(H)` stands for the text `$(H)`: what is referred to is not taken too narrowly.
+            ("H", true),
+        ] {
+            assert_eq!(expected.refers(name), is_referred_to, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_mount_hides_what_is_below_it() {
+        let at = |own: &[&str], command: &str| {
+            let mounts: Vec<Value> = own.iter().map(|path| json!({"mountPath": path})).collect();
+            json!({"volumeMounts": mounts, "command": [command]})
+        };
+        for (own, command, path, is_hiding) in [
+            (&["/etc/a"][..], "a", "/etc/a", true),
+            (&["/etc/a/"], "a", "//etc/./a/b/..", true),
+            (&["/etc/a"], "a", "/etc/a/b/c", true),
+            (&["/etc/a"], "a", "/etc/ab", false),
+            (&["/etc/a"], "a", "/etc", false),
+            (&["/"], "a", "/b", true),
+            (&[], "a", "/b", false),
+            (&[], "/bin/a", "/bin", true),
+            (&[], "/bin/a", "/", true),
+            (&[], "/bin/a", "/bin/a/b", false),
+        ] {
+            assert_eq!(Expected::new(&at(own, command)).hides(path), is_hiding, "{path} over {own:?} or {command}");
         }
     }
 

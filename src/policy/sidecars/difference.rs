@@ -7,6 +7,9 @@
 //! - A zero (`false`, `0`, `""`) that is missing is the same, for most fields are not stored then;
 //!   not so in `securityContext`, where a field that is not set means something else. A zero of a
 //!   field that has a default may have become the default, and any `imagePullPolicy` `Always`.
+//! - A limit of zero is none, and there may be any.
+//! - `lifecycle.stopSignal` may be missing: most API servers drop it, and in a pod without `os` it is
+//!   left out (`adapted`).
 //! - Elements of `env`, `ports`, `volumeMounts`, `volumeDevices` and `resizePolicy` are found by
 //!   their key, in any place and among those that may be added; elements of one key must be as many
 //!   and in that order. All other lists must have as many elements, in that order.
@@ -17,29 +20,30 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use super::super::Quoted;
-use super::additions;
+use super::additions::{self, Expected};
 use crate::pod::Quantity;
 
 /// Fields in which people keep what not everybody should read: messages do not show their values.
 const NOT_SHOWN: [&str; 3] = ["args", "command", "env"];
 
-/// Members of containers and volumes that every API server knows, with all that most people write in
-/// them: one that is missing was not dropped by it.
-const LONG_KNOWN: [&str; 14] = [
-    "args",
-    "command",
-    "configMap",
-    "emptyDir",
-    "env",
-    "envFrom",
-    "hostPath",
-    "image",
-    "ports",
-    "resources",
-    "secret",
-    "volumeDevices",
-    "volumeMounts",
-    "workingDir",
+/// Fields that Kubernetes got in the versions since 1.28, or that wait for a feature gate, wherever they are.
+const RECENT: [&str; 16] = [
+    "appArmorProfile",
+    "bindMountOptions",
+    "claims",
+    "clusterTrustBundle",
+    "defaultUser",
+    "fileKeyRef",
+    "podCertificate",
+    "procMount",
+    "recursiveReadOnly",
+    "resizePolicy",
+    "restartPolicy",
+    "restartPolicyRules",
+    "sleep",
+    "stopSignal",
+    "user",
+    "volumeAttributesClassName",
 ];
 
 /// A field that has not the value that it should have.
@@ -55,6 +59,8 @@ pub(super) struct Difference {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
+    /// It is not there, and may be unknown to the API server.
+    Unknown,
     /// It is not there.
     Missing,
     /// It is there, where the configuration has none.
@@ -66,8 +72,8 @@ enum Kind {
 impl Difference {
     /// Whether it may be that the API server does not know the field: it is not there, and Kubernetes
     /// did not always have it.
-    pub(super) fn may_be_unknown(&self) -> bool {
-        self.kind == Kind::Missing && !LONG_KNOWN.contains(&self.path.split(['.', '[']).next().unwrap_or_default())
+    pub(super) const fn may_be_unknown(&self) -> bool {
+        matches!(self.kind, Kind::Unknown)
     }
 }
 
@@ -75,8 +81,10 @@ impl fmt::Display for Difference {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { path, kind, expected, found } = self;
         match (kind, expected, found) {
-            (Kind::Missing, Some(expected), _) => write!(formatter, "{path} is missing and not {expected}"),
-            (Kind::Missing, None, _) => write!(formatter, "{path} is missing"),
+            (Kind::Missing | Kind::Unknown, Some(expected), _) => {
+                write!(formatter, "{path} is missing and not {expected}")
+            }
+            (Kind::Missing | Kind::Unknown, None, _) => write!(formatter, "{path} is missing"),
             (Kind::Added, _, Some(found)) => write!(formatter, "{path} is {found} and should not be set"),
             (Kind::Added, _, None) => write!(formatter, "{path} should not be set"),
             (Kind::Other, Some(expected), Some(found)) => write!(formatter, "{path} is {found} and not {expected}"),
@@ -87,7 +95,8 @@ impl fmt::Display for Difference {
 
 /// The first field of `expected` that `found` has not.
 pub(super) fn difference(expected: &Value, found: &Value) -> Option<Difference> {
-    let field = Field { key: "", parent: "", whole: expected, siblings: None, is_strict: false, is_shown: true };
+    let whole = &Expected::new(expected);
+    let field = Field { key: "", parent: "", whole, siblings: None, is_strict: false, is_shown: true };
     compare(field, expected, Some(found)).err()
 }
 
@@ -97,7 +106,7 @@ pub(super) struct Field<'f> {
     pub(super) key: &'f str,
     pub(super) parent: &'f str,
     /// The container or volume that is expected.
-    pub(super) whole: &'f Value,
+    pub(super) whole: &'f Expected<'f>,
     /// What is found beside it.
     pub(super) siblings: Option<&'f Map<String, Value>>,
     /// Whether a zero is something else than nothing.
@@ -127,13 +136,34 @@ impl<'f> Field<'f> {
     }
 
     fn differs(self, expected: &Value, found: Option<&Value>) -> Difference {
-        let kind = if found.is_none() { Kind::Missing } else { Kind::Other };
+        let kind = match found {
+            Some(_) => Kind::Other,
+            None if self.is_recent(expected) => Kind::Unknown,
+            None => Kind::Missing,
+        };
         let found = found.and_then(|found| self.shown(found));
         Difference { path: String::new(), kind, expected: self.shown(expected), found }
     }
 
     pub(super) fn added(self, found: &Value) -> Difference {
         Difference { path: String::new(), kind: Kind::Added, expected: None, found: self.shown(found) }
+    }
+
+    /// Whether not every API server knows the field, or anything that is in it.
+    fn is_recent(self, expected: &Value) -> bool {
+        let is_recent = RECENT.contains(&self.key)
+            || matches!((self.parent, self.key), ("httpGet", "protocol") | ("emptyDir" | "grpc", "mode"))
+            || (self.key == "image" && expected.is_object());
+        let member_is_recent =
+            |members: &Map<String, Value>| members.iter().all(|(key, value)| self.below(key, members).is_recent(value));
+        is_recent || expected.as_object().is_some_and(|members| !members.is_empty() && member_is_recent(members))
+    }
+
+    /// Whether it is `lifecycle.stopSignal`, or a `lifecycle` with nothing else.
+    fn holds_stop_signal_only(self, expected: &Value) -> bool {
+        let has_no_other = |members: &Map<String, Value>| members.keys().eq(["stopSignal"]);
+        (self.parent == "lifecycle" && self.key == "stopSignal")
+            || (self.key == "lifecycle" && expected.as_object().is_some_and(has_no_other))
     }
 
     fn is_quantity(self) -> bool {
@@ -171,7 +201,10 @@ fn compare(field: Field<'_>, expected: &Value, found: Option<&Value>) -> Result<
         {
             Ok(())
         }
+        // The API server takes a zero limit for none, in the place of which there may be any.
+        (expected, _) if field.parent == "limits" && amount(expected) == Some(0) => Ok(()),
         (expected, None) if is_zero(expected) && !field.is_strict => Ok(()),
+        (expected, None) if field.holds_stop_signal_only(expected) => Ok(()),
         (expected, Some(found))
             if is_zero(expected) && !field.is_pointer() && field.default_is(found) == Some(true) =>
         {
@@ -299,6 +332,12 @@ mod tests {
             (json!({"emptyDir": {"sizeLimit": "1024Mi"}}), json!({"emptyDir": {"sizeLimit": "1Gi"}})),
             (json!({"tty": false, "workingDir": "", "x": 0}), json!({})),
             (json!({"tty": false}), json!({"tty": null})),
+            (json!({"lifecycle": {"stopSignal": "SIGUSR1"}}), json!({})),
+            (json!({"lifecycle": {"stopSignal": "SIGUSR1"}}), json!({"lifecycle": {}})),
+            (
+                json!({"lifecycle": {"stopSignal": "SIGUSR1", "preStop": {"exec": {"command": ["a"]}}}}),
+                json!({"lifecycle": {"preStop": {"exec": {"command": ["a"]}}}}),
+            ),
             (json!({"imagePullPolicy": ""}), json!({"imagePullPolicy": "Always"})),
             (json!({"image": {"pullPolicy": ""}}), json!({"image": {"pullPolicy": "IfNotPresent"}})),
             (json!({"iscsi": {"iscsiInterface": ""}}), json!({"iscsi": {"iscsiInterface": "default"}})),
@@ -357,6 +396,16 @@ mod tests {
             (json!({"securityContext": {"capabilities": {"drop": ["ALL"]}}}), json!({}), "securityContext is missing"),
             (json!({"emptyDir": {}}), json!({"hostPath": {"path": "/"}}), "emptyDir is missing"),
             (
+                json!({"lifecycle": {"stopSignal": "SIGUSR1"}}),
+                json!({"lifecycle": {"stopSignal": "SIGKILL"}}),
+                "lifecycle.stopSignal is \"SIGKILL\" and not \"SIGUSR1\"",
+            ),
+            (
+                json!({"lifecycle": {"stopSignal": "SIGUSR1", "preStop": {"exec": {"command": ["a"]}}}}),
+                json!({}),
+                "lifecycle is missing",
+            ),
+            (
                 json!({"resources": {"limits": {"cpu": "1"}}}),
                 json!({"resources": {"limits": {"cpu": "1001m"}}}),
                 "resources.limits.cpu is \"1001m\" and not \"1\"",
@@ -379,6 +428,33 @@ mod tests {
             ),
         ] {
             assert_eq!(said(expected, found), line);
+        }
+    }
+
+    #[test]
+    fn only_what_is_recent_may_be_unknown_to_an_api_server() {
+        for (expected, found, is_recent) in [
+            (json!({"lifecycle": {"preStop": {"sleep": {"seconds": 1}}}}), json!({}), true),
+            (json!({"lifecycle": {"preStop": {"sleep": {"seconds": 1}}}}), json!({"lifecycle": {"preStop": {}}}), true),
+            (json!({"lifecycle": {"preStop": {"exec": {"command": ["a"]}}}}), json!({}), false),
+            (json!({"restartPolicy": "Always"}), json!({}), true),
+            (json!({"restartPolicy": "Always"}), json!({"restartPolicy": "Never"}), false),
+            (json!({"startupProbe": {"failureThreshold": 600}}), json!({"startupProbe": {}}), false),
+            (json!({"readinessProbe": {"httpGet": {"path": "/a"}}}), json!({"readinessProbe": {"httpGet": {}}}), false),
+            (
+                json!({"readinessProbe": {"httpGet": {"protocol": "H2C"}}}),
+                json!({"readinessProbe": {"httpGet": {}}}),
+                true,
+            ),
+            (json!({"ports": [{"containerPort": 1, "protocol": "UDP"}]}), json!({"ports": []}), false),
+            (json!({"securityContext": {"runAsGroup": 1}}), json!({"securityContext": {}}), false),
+            (json!({"securityContext": {"procMount": "Unmasked"}}), json!({"securityContext": {}}), true),
+            (json!({"image": "a:1"}), json!({}), false),
+            (json!({"image": {"reference": "a:1"}}), json!({}), true),
+            (json!({"imagePullPolicy": "Always"}), json!({}), false),
+        ] {
+            let difference = difference(&expected, &found).unwrap_or_else(|| panic!("{expected} is {found}"));
+            assert_eq!(difference.may_be_unknown(), is_recent, "{expected}");
         }
     }
 }

@@ -7,9 +7,10 @@ use super::super::in_force::{InForce, Stage};
 use super::super::{Action, Cpu, Field, Memory, Policies, PolicyName, Requester, Subject, Validation, Violation};
 use super::invalid::Place;
 use super::selector::Selector;
+use super::unfit::{host_process, needs_own_users};
 use super::{Candidate, InvalidSidecar, Os, Prepared, Sidecar, SidecarFault, read_container};
 use crate::json::TextMap;
-use crate::pod::{ContainerList, PodSpec, ResourceName, SpecText};
+use crate::pod::{ContainerList, PodSpec, ResourceName, SpecText, WindowsOptions};
 
 /// Somebody in a namespace without a name, before any exclusion has expired.
 const NOBODY: Requester<'static> = Requester { namespace: "", user: "", groups: &[], today: Date::MIN };
@@ -40,7 +41,7 @@ impl Policies {
     /// them is at that index. What may be allowed to some, because they are excluded from a
     /// validation or from a mutation that it looks at, shows only in a pod.
     fn never_allowed(&self, index: usize, sidecars: &[&Sidecar]) -> Option<InvalidSidecar> {
-        let spec = least_pod(sidecars.first()?.os);
+        let spec = least_pod(sidecars)?;
         let [always, often] =
             [ActiveMutations::of_everybody(self, NOBODY.today), ActiveMutations::all(self, NOBODY.today)].map(
                 |mutations| {
@@ -71,12 +72,20 @@ impl Policies {
     }
 }
 
-/// A pod of one container that asks for the least there is.
+/// A pod of one container that asks for the least there is, and is otherwise such as sidecars need.
 #[expect(clippy::expect_used, reason = "the text is a constant, which every configuration with a sidecar reads")]
-fn least_pod(os: Os) -> PodSpec<'static> {
-    let mut spec = PodSpec::of_os(if os == Os::Windows { "windows" } else { "linux" });
-    spec.list_mut(ContainerList::Containers).push(read_container(LEAST).expect("the text is a container"));
-    spec
+fn least_pod(sidecars: &[&Sidecar]) -> Option<PodSpec<'static>> {
+    let mut spec = PodSpec::of_os(if sidecars.first()?.os == Os::Windows { "windows" } else { "linux" });
+    let mut container = read_container(LEAST).expect("the text is a container");
+    if sidecars.iter().any(|sidecar| needs_own_users(sidecar)) {
+        spec.host_users = Some(false);
+    }
+    if sidecars.iter().any(|sidecar| host_process(sidecar) == Some(true)) {
+        let windows_options = Some(WindowsOptions { host_process: true, ..WindowsOptions::default() });
+        container.security_context.get_or_insert_default().windows_options = windows_options;
+    }
+    spec.list_mut(ContainerList::Containers).push(container);
+    Some(spec)
 }
 
 /// The resource that a policy limits for the pod as a whole.

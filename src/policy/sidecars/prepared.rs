@@ -8,6 +8,7 @@ use std::iter;
 use serde_json::Value as Json;
 
 use super::super::active::ActiveMutations;
+use super::super::promises::Lack;
 use super::super::{Field, Found, Subject, Violation};
 use super::difference::{Difference, difference};
 use super::unfit::unfit;
@@ -67,6 +68,20 @@ enum Clash {
     OtherList(ContainerList),
     Field(Difference),
     Unread,
+}
+
+impl Clash {
+    /// What is to be done where it is no work of the pod's author. What others have put into the pod since it
+    /// got the sidecar cannot be told from what its author wrote.
+    const fn of_a_webhook(&self) -> &'static str {
+        match self {
+            Self::OtherList(_) => "",
+            Self::Field(_) | Self::Unread => {
+                "; if another mutating webhook changed it, have that one leave it alone, or set the same in \
+                 mutations.sidecars"
+            }
+        }
+    }
 }
 
 impl fmt::Display for Clash {
@@ -221,8 +236,8 @@ impl<'a> Prepared<'a> {
         &self.conflicts
     }
 
-    /// The sidecars that a pod should have and has not, each with what is wrong.
-    pub(in super::super) fn broken_promises(&self) -> Vec<(&'a str, String)> {
+    /// What a pod should have of sidecars and has not, each with the sidecar's name.
+    pub(in super::super) fn broken_promises(&self) -> Vec<(&'a str, Lack)> {
         let written = self.written();
         let lack = |sidecar: &Sidecar| {
             let container = ("container", sidecar.name(), self.container(sidecar, &written));
@@ -230,8 +245,17 @@ impl<'a> Prepared<'a> {
             let mut parts = iter::once(container).chain(volumes);
             parts.find_map(|(part, name, presence)| match presence {
                 Presence::Same => None,
-                Presence::Absent => Some(format!("the sidecar's {part} {name}")),
-                Presence::Differs(_, clash) => Some(format!("the sidecar's {part} {name}, for {clash}")),
+                Presence::Absent => Some(Lack::of(format!("the sidecar's {part} {name}"))),
+                Presence::Differs(_, clash) => {
+                    let told = format!("the sidecar's {part} {name}, for {clash}");
+                    // What is elsewhere is not there: a debug container by that name changes nothing.
+                    let is_elsewhere = matches!(clash, Clash::OtherList(_));
+                    Some(if is_elsewhere {
+                        Lack { told, due: format!("the sidecar's {part} {name}") }
+                    } else {
+                        Lack::of(told)
+                    })
+                }
             })
         };
         self.due.iter().filter_map(|sidecar| Some((sidecar.name(), lack(sidecar)?))).collect()
@@ -276,7 +300,8 @@ impl<'a> Prepared<'a> {
                 field: Field::Whole,
                 found: Found::Value(Cow::Owned(clash.to_string())),
                 statement: format!(
-                    "has the name of {part}the sidecar {name}, but {clash}: give it another name, or remove it"
+                    "has the name of {part}the sidecar {name}: rename it or remove it, for {clash}{}",
+                    clash.of_a_webhook()
                 ),
             })
         };
@@ -294,7 +319,9 @@ impl<'a> Prepared<'a> {
             return Presence::Differs(subject, Clash::OtherList(sidecar.list));
         }
         let form = sidecar.form(spec);
-        let mutated = |container: &_, json: &_| self.mutations.container_after(spec, list, container, json);
+        // An amount that is filled in is neither the configuration's nor what the pod has.
+        let mutations = self.mutations.without_resources();
+        let mutated = |container: &_, json: &_| mutations.container_after(spec, list, container, json);
         let expected = mutated(&form.view, &form.json);
         let found = written.container(list, index).and_then(|found| mutated(&spec.list(list)[index], &found));
         Presence::of(subject, expected, found)

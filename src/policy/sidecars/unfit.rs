@@ -3,17 +3,26 @@
 //!
 //! - Ports of the node: no two of `spec.containers` may take the same (`checkHostPortConflicts`), and
 //!   in the node's network each is the `containerPort` (`validatePodHostNetworkDeps`).
-//! - `volumeDevices` in a pod of `hostUsers: false` (`validateHostUsers`).
+//! - `volumeDevices` in a pod of `hostUsers: false` (`validateHostUsers`), and `procMount: Unmasked` in
+//!   any other (`ValidateSecurityContext`).
+//! - Of the containers of a pod all are `HostProcess` or none (`validateWindowsHostProcessPod`).
 
 use std::borrow::Cow;
 
+use super::super::privileged::is_host_process;
 use super::super::{Field, Found, Subject, Violation};
 use super::{Sidecar, Sidecars};
 use crate::pod::{Container, ContainerList, PodSpec};
 
+/// The member at fault, what is found there, and what the pod's author can do about it.
+type Reason = (&'static str, String, String);
+
 /// Why a pod cannot have the sidecar beside `others`, sidecars that it is about to get.
 pub(super) fn unfit<'a>(sidecar: &'a Sidecar, pod: &PodSpec<'_>, others: &[&Sidecar]) -> Option<Violation<'a>> {
-    let (field, found, why) = of_ports(sidecar, pod, others).or_else(|| of_devices(sidecar, pod))?;
+    let (field, found, why) = of_ports(sidecar, pod, others)
+        .or_else(|| of_devices(sidecar, pod))
+        .or_else(|| of_proc_mount(sidecar, pod))
+        .or_else(|| of_host_process(sidecar, pod))?;
     Some(Violation {
         policy: Sidecars::NAME,
         subject: Subject::Sidecar { list: sidecar.list, name: sidecar.name() },
@@ -26,7 +35,7 @@ pub(super) fn unfit<'a>(sidecar: &'a Sidecar, pod: &PodSpec<'_>, others: &[&Side
     })
 }
 
-fn of_ports(sidecar: &Sidecar, pod: &PodSpec<'_>, others: &[&Sidecar]) -> Option<(&'static str, String, String)> {
+fn of_ports(sidecar: &Sidecar, pod: &PodSpec<'_>, others: &[&Sidecar]) -> Option<Reason> {
     if sidecar.list != ContainerList::Containers {
         return None;
     }
@@ -55,10 +64,39 @@ fn of_ports(sidecar: &Sidecar, pod: &PodSpec<'_>, others: &[&Sidecar]) -> Option
     })
 }
 
-fn of_devices(sidecar: &Sidecar, pod: &PodSpec<'_>) -> Option<(&'static str, String, String)> {
+fn of_devices(sidecar: &Sidecar, pod: &PodSpec<'_>) -> Option<Reason> {
     let has_devices = sidecar.base.json["volumeDevices"].as_array().is_some_and(|devices| !devices.is_empty());
     (has_devices && pod.host_users == Some(false)).then(|| {
         let why = "a pod of hostUsers: false has no volumeDevices: remove hostUsers".to_owned();
         ("volumeDevices", "false".to_owned(), why)
     })
+}
+
+fn of_proc_mount(sidecar: &Sidecar, pod: &PodSpec<'_>) -> Option<Reason> {
+    (needs_own_users(sidecar) && pod.host_users != Some(false)).then(|| {
+        let why = "procMount: Unmasked takes a pod of hostUsers: false: set hostUsers to false".to_owned();
+        ("securityContext.procMount", "Unmasked".to_owned(), why)
+    })
+}
+
+/// Whether it can only be in a pod of `hostUsers: false`.
+pub(super) fn needs_own_users(sidecar: &Sidecar) -> bool {
+    sidecar.base.json["securityContext"]["procMount"] == "Unmasked"
+}
+
+fn of_host_process(sidecar: &Sidecar, pod: &PodSpec<'_>) -> Option<Reason> {
+    let of_all = is_host_process(pod.security_context.as_ref());
+    let is_one = host_process(sidecar).unwrap_or(of_all);
+    let are = of_all || pod.all_containers().any(|(_, _, own)| is_host_process(own.security_context.as_ref()));
+    let why = match (is_one, are) {
+        (true, false) => "it is a HostProcess container, as all of a pod have to be or none: make the others such",
+        (false, true) => "it is no HostProcess container, as all of a pod have to be or none: remove hostProcess",
+        _ => return None,
+    };
+    Some(("securityContext.windowsOptions.hostProcess", is_one.to_string(), why.to_owned()))
+}
+
+/// What it says itself of `hostProcess`.
+pub(super) fn host_process(sidecar: &Sidecar) -> Option<bool> {
+    sidecar.base.json["securityContext"]["windowsOptions"]["hostProcess"].as_bool()
 }
