@@ -19,7 +19,7 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry \
 FROM scratch
 # The memory of a large review goes back to the system when it is answered (glibc, "Memory Allocation
 # Tunables"): without this, each of glibc's arenas keeps some megabytes for the next one.
-ENV GLIBC_TUNABLES=glibc.malloc.mmap_threshold=131072:glibc.malloc.arena_max=2
+ENV GLIBC_TUNABLES=glibc.malloc.mmap_threshold=32768:glibc.malloc.arena_max=2
 COPY --from=builder /podgate /podgate
 # "nonroot", by number: scratch has no /etc/passwd.
 USER 65532:65532

@@ -40,6 +40,8 @@ pub struct Report {
     pub others: usize,
     /// How many workloads were not judged, because the configuration leaves them alone.
     pub unjudged: usize,
+    /// How many workloads have nothing in them that pods are made from, as patches have not.
+    pub without_pods: usize,
     /// What would be stored of all that is an object, in the order of the files, where the checker
     /// keeps it.
     pub stored: Vec<Stored>,
@@ -148,7 +150,7 @@ impl Report {
     /// Whether there was nothing in all files, neither an object nor what should have been one.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.objects.is_empty() && self.others + self.unjudged == 0 && self.unreadable.is_empty()
+        self.objects.is_empty() && self.others + self.unjudged + self.without_pods == 0 && self.unreadable.is_empty()
     }
 
     /// Adds what is wrong with all files together, to be told of the first.
@@ -201,12 +203,17 @@ impl Report {
             .map_err(CreationError::from)
             .and_then(|json| creation::create(checker.policies, kind, namespace, &json, checker.today));
         match created {
-            Ok(creation) => match missing(object.node, kind) {
-                Some(path) => {
-                    let message = Invalid::Missing(path.to_owned()).to_string();
-                    self.cannot_read(file, object.node.position_of(path), message);
+            Ok(creation) => match Pods::of(object.node, kind) {
+                Pods::InPlace => self.add_creation(checker, file, kind, object, creation),
+                Pods::Nowhere => {
+                    self.without_pods += 1;
+                    self.keep(checker, object);
                 }
-                None => self.add_creation(checker, file, kind, object, creation),
+                Pods::Misplaced { found, belongs } => {
+                    let message =
+                        format!("{found} is no field of a {}, whose pods are made from {belongs}", kind.as_str());
+                    self.cannot_read(file, object.node.position_of(found), message);
+                }
             },
             Err(error) => {
                 let (position, message) = place(object.node, &error);
@@ -264,13 +271,34 @@ fn violation(node: &Node, finding: Finding) -> Option<Violation> {
     Some(Violation { severity, policy, field, position, message: line })
 }
 
-/// What a workload lacks on the way to its pods, without which there is nothing to judge.
-fn missing(node: &Node, kind: Kind) -> Option<&'static str> {
-    let Kind::Workload(kind) = kind else { return None };
-    let path = kind.pod_path();
-    let ends = path.match_indices('.').map(|(end, _)| end).chain([path.len()]);
-    let is_there = |path: &str| node.field(path).is_some_and(|found| !matches!(found.value, manifest::Value::Null));
-    ends.map(|end| &path[..end]).find(|path| !is_there(path))
+/// Where what pods are made from stands.
+enum Pods {
+    InPlace,
+    /// There is none, as in a patch for Kustomize.
+    Nowhere,
+    Misplaced {
+        found: &'static str,
+        belongs: &'static str,
+    },
+}
+
+impl Pods {
+    fn of(node: &Node, kind: Kind) -> Self {
+        /// Where people put it by mistake.
+        const ELSEWHERE: [&str; 5] =
+            ["spec.jobTemplate", "spec.template", "jobTemplate", "template", "spec.containers"];
+        let Kind::Workload(kind) = kind else { return Self::InPlace };
+        let is_there = |path: &str| node.field(path).is_some_and(|found| !matches!(found.value, manifest::Value::Null));
+        let belongs = kind.pod_path();
+        if is_there(belongs) {
+            return Self::InPlace;
+        }
+        let is_on_the_way = |path: &str| belongs.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'));
+        match ELSEWHERE.into_iter().find(|path| is_there(path) && !is_on_the_way(path)) {
+            Some(found) => Self::Misplaced { found, belongs },
+            None => Self::Nowhere,
+        }
+    }
 }
 
 /// Where an object is wrong, and how, in words that do not speak of a review.

@@ -319,16 +319,17 @@ mod tests {
         for (text, said) in [
             (
                 "mutations: { resources: { limits: { memory: 512m } } }",
-                "column 45: \"512m\" is no whole number of bytes: is 512Mi meant?",
+                "column 45: \"512m\" is less than a byte of memory: is 512Mi meant?",
             ),
             (
-                "mutations: { resources: { requests: { memory: \"1.5\" } } }",
-                "column 47: \"1.5\" is no whole number of bytes\n",
+                "mutations: { resources: { requests: { memory: \"0.5\" } } }",
+                "column 47: \"0.5\" is less than a byte of memory\n",
             ),
             (
                 "validations: { memory: { max: 512m } }",
-                "column 31: \"512m\" is no whole number of bytes: is 512Mi meant?",
+                "column 31: \"512m\" is less than a byte of memory: is 512Mi meant?",
             ),
+            ("exclude: { namespaces: [1e3] }", "column 25: here belongs a name, and this is none without quotes"),
             ("validations: { cpu: { max: 0.5m } }", "column 28: \"0.5m\" is finer than 1m, the least of cpu"),
             ("validations: { cpu: { max: true } }", "column 28: here belongs a quantity such as"),
             ("validations: { cpu: { max: [1] } }", "column 28: here belongs a quantity such as"),

@@ -91,7 +91,7 @@ pub enum Advice {
         /// The key of it, such as `mutations.resources.limits.memory`.
         key: String,
         /// The amount.
-        amount: PositiveQuantity,
+        amount: String,
     },
     /// A mirror to a registry that is not allowed.
     MirrorNotAllowed {
@@ -265,20 +265,17 @@ impl Policies {
     }
 }
 
-/// What a glob for images of Docker Hub has to be, where it is another: the registry is `docker.io` in full, and
-/// its own images are in `library`.
+/// What a glob for images of Docker Hub has to be, where it can match none: the registry is `docker.io` in full,
+/// and an image has an account, or `library`, before its tag or digest.
 fn in_full(glob: &str) -> Option<String> {
-    if let Some(rest) = glob.strip_prefix("index.docker.io/").filter(|_| glob.contains('*')) {
+    if let Some(rest) = glob.strip_prefix("index.docker.io/") {
         let glob = format!("docker.io/{rest}");
-        return Some(in_full(&glob).unwrap_or(glob));
+        return glob.contains('*').then(|| in_full(&glob).unwrap_or(glob));
     }
-    let name = glob.strip_prefix("docker.io/").filter(|rest| rest.contains('*'))?;
-    if name.starts_with('*') || name.contains('/') {
-        return None;
-    }
-    let own = format!("docker.io/library/{name}");
-    // A name of an account has no tag.
-    Some(if name.contains(':') { own } else { format!("{own}, or {glob}/* for those of accounts") })
+    let name = glob.strip_prefix("docker.io/")?;
+    let (beginning, _) = name.split_once('*')?;
+    let has_no_account = beginning.contains([':', '@']) && !beginning.contains('/');
+    has_no_account.then(|| format!("docker.io/library/{name}"))
 }
 
 fn of_requesters<'e>(place: &str, requesters: Requesters<'e>) -> [(String, &'e Exclusions); 3] {
@@ -395,7 +392,8 @@ mod tests {
             ("index.docker.io/*", "docker.io/*"),
             ("index.docker.io/acme/*", "docker.io/acme/*"),
             ("index.docker.io/nginx:*", "docker.io/library/nginx:*"),
-            ("docker.io/nginx*", "docker.io/library/nginx*, or docker.io/nginx*/* for those of accounts"),
+            ("docker.io/nginx:*", "docker.io/library/nginx:*"),
+            ("docker.io/nginx@*", "docker.io/library/nginx@*"),
         ] {
             assert_eq!(
                 said(name),
@@ -410,6 +408,8 @@ mod tests {
             "docker.io/acme/*",
             "docker.io/acme*/*",
             "docker.io/library/nginx*",
+            "docker.io/library*",
+            "docker.io/nginx*",
             "index.docker.io/nginx",
         ] {
             assert!(said(name).is_empty(), "{name}");

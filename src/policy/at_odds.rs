@@ -26,9 +26,15 @@ impl Policies {
 
     /// What is hardly meant in amounts and registries.
     pub(super) fn at_odds(&self) -> Vec<Advice> {
-        let tiny = self.amounts().into_iter().filter_map(|(path, name, amount)| {
-            let is_tiny = name == ResourceName::Memory && amount.as_quantity().nano() < MEMORY_MIN * 1_000_000_000;
-            is_tiny.then(|| Advice::TinyMemory { key: path.join("."), amount: amount.clone() })
+        let amounts =
+            self.amounts().into_iter().map(|(path, name, amount)| (path.join("."), name, amount.as_quantity()));
+        let of_sidecars = self.mutations.sidecars.each().iter().enumerate().filter_map(|(index, sidecar)| {
+            let key = format!("mutations.sidecars[{index}].container.resources.limits.memory");
+            Some((key, ResourceName::Memory, sidecar.limit(ResourceName::Memory)?))
+        });
+        let tiny = amounts.chain(of_sidecars).filter_map(|(key, name, amount)| {
+            let is_tiny = name == ResourceName::Memory && (1..MEMORY_MIN * 1_000_000_000).contains(&amount.nano());
+            is_tiny.then(|| Advice::TinyMemory { key, amount: amount.as_str().to_owned() })
         });
         let above = self.maxima().filter_map(|(name, max, action)| {
             let default = self.mutations.resources.default_limit(name)?;
@@ -117,5 +123,20 @@ mod tests {
                 "mutations.resources.limits.memory: 512k is less than 1 MiB, with which hardly any process runs: is it meant?"
             ]
         );
+        let said = |memory: &str| {
+            advice(&format!(
+                "mutations: {{ sidecars: [{{ container: {{ name: agent, image: 'agent:1', resources: {{ limits: {{ memory: {memory} }} }} }} }}] }}"
+            ))
+        };
+        assert_eq!(
+            said("512m"),
+            [
+                "mutations.sidecars[0].container.resources.limits.memory: 512m is less than 1 MiB, with which hardly any \
+                 process runs: is it meant?"
+            ]
+        );
+        for memory in ["512Mi", "\"0\""] {
+            assert!(said(memory).is_empty(), "{memory}");
+        }
     }
 }

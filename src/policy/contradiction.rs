@@ -114,21 +114,17 @@ impl Policies {
     }
 }
 
-/// `m` is a thousandth, also of a byte.
+/// Cpu is counted in thousandths. Memory is in bytes, and `m` a thousandth of one: a part of a byte beside many
+/// does no harm, and an amount of less than one is a slip.
 fn too_fine((path, name, amount): (Vec<&'static str>, ResourceName, &PositiveQuantity)) -> Option<Contradiction> {
-    let (unit, finer) = match name {
-        ResourceName::Cpu => (1_000_000, "finer than 1m, the least of cpu that Kubernetes counts"),
-        ResourceName::Memory => (1_000_000_000, "no whole number of bytes"),
-    };
     let amount = amount.as_quantity();
+    let (is_too_fine, finer) = match name {
+        ResourceName::Cpu => (amount.nano() % 1_000_000 != 0, "finer than 1m, the least of cpu that Kubernetes counts"),
+        ResourceName::Memory => (amount.nano() < 1_000_000_000, "less than a byte of memory"),
+    };
     let meant = amount.as_str().strip_suffix('m').filter(|_| name == ResourceName::Memory);
     let meant = meant.map(|number| format!("{number}Mi"));
-    (amount.nano() % unit != 0).then(|| Contradiction::TooFine {
-        path,
-        amount: amount.as_str().to_owned(),
-        finer,
-        meant,
-    })
+    is_too_fine.then(|| Contradiction::TooFine { path, amount: amount.as_str().to_owned(), finer, meant })
 }
 
 fn of_mirrors(images: &Images) -> Option<Contradiction> {

@@ -124,7 +124,7 @@ impl GlobWithoutRegistry {
             format!("docker.io/{glob}")
         } else if RepositoryPrefix::parse(before).is_ok() {
             // It looks like a registry: the rest of it, if any, is not known.
-            format!("{before}/*")
+            format!("{}/*", before.strip_prefix("index.").filter(|rest| *rest == "docker.io").unwrap_or(before))
         } else {
             format!("docker.io/library/{glob}")
         };
@@ -253,6 +253,10 @@ impl<'de> Visitor<'de> for EntryVisitor {
         Ok(Entry { name: name.to_owned(), term: Term::default() })
     }
 
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Entry, E> {
+        Err(E::custom("here belongs a name, and this is none without quotes: quote it"))
+    }
+
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Entry, A::Error> {
         let NamedWithTerm { name, reason, until } = Deserialize::deserialize(MapAccessDeserializer::new(map))?;
         Ok(Entry { name, term: Term { reason, until } })
@@ -369,6 +373,7 @@ mod tests {
             ("nginx*", "such as docker.io/library/nginx*"),
             ("nginx:1.*", "such as docker.io/library/nginx:1.*"),
             ("quay.io*", "such as quay.io/*"),
+            ("index.docker.io*", "such as docker.io/*"),
             ("registry:5000*", "such as registry:5000/*"),
         ] {
             let said = image_pattern::<serde_json::Error>(glob).unwrap_err().to_string();

@@ -19,7 +19,7 @@ pub(super) fn json(report: &Report, output: &mut dyn Write) -> io::Result<()> {
         "files": report.files,
         "objects": report.objects.len(),
         "others": report.others,
-        "unjudged": report.unjudged,
+        "unjudged": report.unjudged + report.without_pods,
         "denied": report.count(Severity::Denied),
         "warnings": report.count(Severity::Warning),
         "unreadable": report.unreadable.len(),

@@ -69,5 +69,8 @@ fn summary(report: &Report) -> String {
     if report.unjudged > 0 {
         let _ = write!(line, "; {} not judged, for workloads: off", plural(report.unjudged, "workload"));
     }
+    if report.without_pods > 0 {
+        let _ = write!(line, "; {} not judged, for want of a pod template", plural(report.without_pods, "workload"));
+    }
     line
 }

@@ -44,7 +44,7 @@ use super::namespace_quota::NamespacePattern;
 use super::patterns::Patterns;
 use super::{Action, PodExclude, PolicyName, Requester, Rule, RuleExclude, null_is_default};
 use crate::json::{Object, TextMap};
-use crate::pod::{Container, ContainerList, PodSpec, Volume};
+use crate::pod::{Container, ContainerList, PodSpec, Quantity, ResourceName, Volume};
 
 /// The containers that every pod gets. What is wrong with one is told by
 /// [`Policies::contradiction`](super::Policies::contradiction), with its place.
@@ -173,6 +173,11 @@ pub(super) struct Sidecar {
 }
 
 impl Sidecar {
+    /// The container's limit of a resource, as the configuration has it.
+    pub(super) fn limit(&self, name: ResourceName) -> Option<&Quantity<'static>> {
+        self.base.view.resources.as_ref()?.limit(name)
+    }
+
     fn new(index: usize, settings: Settings) -> Result<Self, InvalidSidecar> {
         let Settings { namespaces, selector, os, native, position, mut container, volumes, exclude } = settings;
         let (list, own_position) = if native {
