@@ -21,10 +21,13 @@ use serde_json::{Map, Value};
 
 use super::super::Quoted;
 use super::additions::{self, Expected};
-use crate::pod::Quantity;
+use crate::pod::{ImageReference, Quantity};
 
 /// Fields in which people keep what not everybody should read: messages do not show their values.
 const NOT_SHOWN: [&str; 3] = ["args", "command", "env"];
+
+/// The fields of a container that an update of a pod can change.
+const UPDATED: [&str; 2] = ["image", "resources"];
 
 /// Fields that Kubernetes got in the versions since 1.28, or that wait for a feature gate, wherever they are.
 const RECENT: [&str; 16] = [
@@ -100,6 +103,19 @@ pub(super) fn difference(expected: &Value, found: &Value) -> Option<Difference> 
     compare(field, expected, Some(found)).err()
 }
 
+/// A difference that no update of a pod can mend or make, where there is one: all but the image, and the
+/// resources, which `pods/resize` changes.
+pub(super) fn lasting_difference(expected: &Value, found: &Value) -> Option<Difference> {
+    let mut found = found.clone();
+    for key in UPDATED {
+        match expected.get(key) {
+            Some(value) => found[key] = value.clone(),
+            None => drop(found.as_object_mut()?.remove(key)),
+        }
+    }
+    difference(expected, &found)
+}
+
 /// Where a value stands, as far as it decides how it is compared.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Field<'f> {
@@ -166,6 +182,11 @@ impl<'f> Field<'f> {
             || (self.key == "lifecycle" && expected.as_object().is_some_and(has_no_other))
     }
 
+    /// Whether it is the image of a container.
+    fn is_image(self) -> bool {
+        self.parent.is_empty() && self.key == "image"
+    }
+
     fn is_quantity(self) -> bool {
         matches!(self.parent, "limits" | "requests") || matches!(self.key, "sizeLimit" | "divisor")
     }
@@ -201,6 +222,9 @@ fn compare(field: Field<'_>, expected: &Value, found: Option<&Value>) -> Result<
         {
             Ok(())
         }
+        (Value::String(expected), Some(Value::String(found))) if field.is_image() && is_same_image(expected, found) => {
+            Ok(())
+        }
         // The API server takes a zero limit for none, in the place of which there may be any.
         (expected, _) if field.parent == "limits" && amount(expected) == Some(0) => Ok(()),
         (expected, None) if is_zero(expected) && !field.is_strict => Ok(()),
@@ -213,6 +237,15 @@ fn compare(field: Field<'_>, expected: &Value, found: Option<&Value>) -> Result<
         (_, Some(found)) if matches!(field.key, "imagePullPolicy" | "pullPolicy") && found == "Always" => Ok(()),
         (expected, found) => Err(field.differs(expected, found)),
     }
+}
+
+/// Whether two references are one when written in full.
+fn is_same_image(one: &str, other: &str) -> bool {
+    let in_full = |image| {
+        let reference = ImageReference::parse(image).ok()?;
+        Some((reference.full_repository(), reference.tag, reference.digest))
+    };
+    in_full(one).is_some_and(|one| Some(one) == in_full(other))
 }
 
 fn compare_members(
@@ -329,6 +362,11 @@ mod tests {
             ),
             (json!({"resources": {"limits": {"cpu": 0.5}}}), json!({"resources": {"limits": {"cpu": "500m"}}})),
             (json!({"imagePullPolicy": "IfNotPresent"}), json!({"imagePullPolicy": "Always"})),
+            (json!({"image": "agent:1"}), json!({"image": "docker.io/library/agent:1"})),
+            (
+                json!({"image": "acme/agent:1@sha256:0123456789012345678901234567890123456789012345678901234567890123"}),
+                json!({"image": "index.docker.io/acme/agent:1@sha256:0123456789012345678901234567890123456789012345678901234567890123"}),
+            ),
             (json!({"emptyDir": {"sizeLimit": "1024Mi"}}), json!({"emptyDir": {"sizeLimit": "1Gi"}})),
             (json!({"tty": false, "workingDir": "", "x": 0}), json!({})),
             (json!({"tty": false}), json!({"tty": null})),

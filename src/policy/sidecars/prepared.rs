@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use super::super::active::ActiveMutations;
 use super::super::promises::Lack;
 use super::super::{Field, Found, Subject, Violation};
-use super::difference::{Difference, difference};
+use super::difference::{Difference, difference, lasting_difference};
 use super::unfit::unfit;
 use super::{Form, Position, Sidecar, Sidecars};
 use crate::json::TextMap;
@@ -66,7 +66,12 @@ enum Presence<'a> {
 #[derive(Debug)]
 enum Clash {
     OtherList(ContainerList),
-    Field(Difference),
+    Field {
+        /// The first.
+        difference: Difference,
+        /// The first that no update of the pod can mend.
+        lasting: Option<Difference>,
+    },
     Unread,
 }
 
@@ -76,7 +81,7 @@ impl Clash {
     const fn of_a_webhook(&self) -> &'static str {
         match self {
             Self::OtherList(_) => "",
-            Self::Field(_) | Self::Unread => {
+            Self::Field { .. } | Self::Unread => {
                 "; if another mutating webhook changed it, have that one leave it alone, or set the same in \
                  mutations.sidecars"
             }
@@ -88,13 +93,13 @@ impl fmt::Display for Clash {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OtherList(list) => write!(formatter, "it is no {list}"),
-            Self::Field(difference) if difference.may_be_unknown() => {
+            Self::Field { difference, .. } if difference.may_be_unknown() => {
                 write!(
                     formatter,
                     "its {difference} (an API server drops what its version or feature gates do not know)"
                 )
             }
-            Self::Field(difference) => write!(formatter, "its {difference}"),
+            Self::Field { difference, .. } => write!(formatter, "its {difference}"),
             Self::Unread => formatter.write_str("it cannot be compared"),
         }
     }
@@ -247,14 +252,18 @@ impl<'a> Prepared<'a> {
                 Presence::Same => None,
                 Presence::Absent => Some(Lack::of(format!("the sidecar's {part} {name}"))),
                 Presence::Differs(_, clash) => {
-                    let told = format!("the sidecar's {part} {name}, for {clash}");
-                    // What is elsewhere is not there: a debug container by that name changes nothing.
-                    let is_elsewhere = matches!(clash, Clash::OtherList(_));
-                    Some(if is_elsewhere {
-                        Lack { told, due: format!("the sidecar's {part} {name}") }
-                    } else {
-                        Lack::of(told)
-                    })
+                    let of_part = |clash: &Clash| format!("the sidecar's {part} {name}, for {clash}");
+                    let (due, told) = match clash {
+                        // What is elsewhere is not there: a debug container by that name changes nothing.
+                        Clash::OtherList(_) => (format!("the sidecar's {part} {name}"), of_part(&clash)),
+                        // What lasts is told of first, so that an update is seen to have mended the rest.
+                        Clash::Field { lasting: Some(difference), .. } => (
+                            format!("the sidecar's {part} {name}, which is another"),
+                            of_part(&Clash::Field { difference, lasting: None }),
+                        ),
+                        Clash::Field { lasting: None, .. } | Clash::Unread => (of_part(&clash), of_part(&clash)),
+                    };
+                    Some(Lack { due, told })
                 }
             })
         };
@@ -341,9 +350,8 @@ impl<'a> Prepared<'a> {
 impl<'a> Presence<'a> {
     fn of(subject: Subject<'a>, expected: Option<Json>, found: Option<Json>) -> Self {
         let (Some(expected), Some(found)) = (expected, found) else { return Self::Differs(subject, Clash::Unread) };
-        match difference(&expected, &found) {
-            Some(difference) => Self::Differs(subject, Clash::Field(difference)),
-            None => Self::Same,
-        }
+        let Some(difference) = difference(&expected, &found) else { return Self::Same };
+        let lasting = lasting_difference(&expected, &found);
+        Self::Differs(subject, Clash::Field { difference, lasting })
     }
 }
