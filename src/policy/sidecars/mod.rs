@@ -22,6 +22,7 @@ mod additions;
 mod difference;
 mod invalid;
 mod manifest;
+mod mounts;
 mod never_allowed;
 mod prepared;
 mod selector;
